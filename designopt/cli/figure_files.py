@@ -15,7 +15,9 @@ def _size(context: click.Context, parameter: click.Parameter, text: str | None) 
     if text is None:
         return None
     width, _, height = text.partition("x")
-    if not all(number.replace(".", "", 1).isdigit() and 10.0 <= float(number) <= 2000.0 for number in (width, height)):
+    if not all(
+        number.replace(".", "", 1).isdecimal() and 10.0 <= float(number) <= 2000.0 for number in (width, height)
+    ):
         raise click.UsageError(f"--size takes a width and a height in mm, such as 170x90, not '{text}'")
     return float(width), float(height)
 

@@ -78,9 +78,9 @@ def check_study(
         ways = "check it with: designopt benchmark FILE --dry-run, and run it without --dry-run"
         return None, [Finding((), f"this is a benchmark file; {ways}", "benchmark")]
     sections = _first_pass(ctx, data)
-    study, placed = _second_pass(ctx, sections)
+    study, placed_stages = _second_pass(ctx, sections)
     if study is not None and problem_of is not None:
-        stages_.against_problem(ctx, placed, problem_of(study))
+        stages_.against_problem(ctx, placed_stages, problem_of(study))
     return (None if ctx.findings else study), ctx.findings
 
 
@@ -143,7 +143,7 @@ def _designs(
     """The parameters, of `space` or of the designs given to solvers, and the stages with these designs."""
     listed_designs = {
         i: designs_.listed_designs(ctx, item.stage.solver, (*item.path, "solver"))
-        for i, item in enumerate(solvers.placed)
+        for i, item in enumerate(solvers.stages)
         if item.stage.solver.plugin.takes_designs
     }
     uses: list[Use[SolverPlugin]] = []
@@ -151,21 +151,21 @@ def _designs(
         parameters = space_.parameters(ctx, names, meanings, plugin) if "space" in sections.values else []
         if ctx.sound(("space",)) and parameters:
             uses = [designs_.in_space(ctx, item, parameters) for item in listed_designs.values()]
-    elif plugin is None or solvers.need_parameters or len(solvers.placed) < len(solvers.solvers):
+    elif plugin is None or solvers.need_parameters or len(solvers.stages) < len(solvers.solvers):
         parameters = []
     else:
         parameters, uses = designs_.space_of(ctx, list(listed_designs.values()), plugin)
-    placed = list(solvers.placed)
+    placed_stages = list(solvers.stages)
     for i, use in zip(listed_designs, uses, strict=False):
-        placed[i] = replace(placed[i], stage=replace(placed[i].stage, solver=use))
-    return parameters, placed
+        placed_stages[i] = replace(placed_stages[i], stage=replace(placed_stages[i].stage, solver=use))
+    return parameters, placed_stages
 
 
 def _baseline(
     ctx: Context,
     study_sections: _Sections,
     parameters: list[DesignVariable],
-    placed: list[stages_.Placed],
+    placed_stages: list[stages_.Placed],
     model: Use[ModelPlugin] | None,
 ) -> tuple[Stage, ...]:
     """The stage that evaluates the designs of `baseline`, before all others; None without that section."""
@@ -176,12 +176,12 @@ def _baseline(
     if "space" not in study_sections.present:
         ctx.add(path, "a study without 'space' has no designs to compare with; give them to its solver", key="")
         return ()
-    listed = isinstance(sections, list)
-    if listed and not sections:
+    is_list = isinstance(sections, list)
+    if is_list and not sections:
         ctx.add(path, "at least one design is needed", key="")
-    if any(item.name == designs_.BASELINE for item in placed):
+    if any(item.name == designs_.BASELINE for item in placed_stages):
         ctx.add((), f"no stage of a study with a baseline can be named '{designs_.BASELINE}'", key="baseline")
-    designs = designs_.baseline(ctx, sections if listed else [sections], path, listed=listed)
+    designs = designs_.baseline(ctx, sections if is_list else [sections], path, is_list=is_list)
     designs = designs_.by_rules(ctx, designs, parameters, model)
     if not (designs.rows and parameters and ctx.sound(("space",))):
         return ()
@@ -216,19 +216,25 @@ def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefiniti
         values.get("objectives"), objectives, has_section="objectives" in study_sections.present
     )
     solvers = stages_.stages(ctx, {name: values.get(name) for name in study_sections.present}, goals)
-    needed = {"space": solvers.need_parameters, "objectives": solvers.need_objectives}
-    missing = [name for name, is_needed in needed.items() if is_needed and name not in study_sections.present]
+    is_needed_by_section = {"space": solvers.need_parameters, "objectives": solvers.need_objectives}
+    missing = [
+        name for name, is_needed in is_needed_by_section.items() if is_needed and name not in study_sections.present
+    ]
     for name in missing:
         ctx.add((), f"'{name}' is missing ({SECTIONS[name].meaning})")
     if "missing" in values and count == 1:
         ctx.add(("missing",), "there is only one scenario; a design without its result has none at all", key="")
-    parameters, placed = _designs(ctx, study_sections, names, meanings, plugin, solvers)
-    baseline_stages = _baseline(ctx, study_sections, parameters, placed, model)
+    parameters, placed_stages = _designs(ctx, study_sections, names, meanings, plugin, solvers)
+    baseline_stages = _baseline(ctx, study_sections, parameters, placed_stages, model)
     space_known = "space" in values
     relations = (
         space_.relations(ctx, study_sections.members("relations"), parameters, meanings, plugin) if space_known else []
     )
-    if study_sections.members("relations") and "space" not in study_sections.present and not needed["space"]:
+    if (
+        study_sections.members("relations")
+        and "space" not in study_sections.present
+        and not is_needed_by_section["space"]
+    ):
         ctx.add(("relations",), "relations need the parameters of 'space', which is missing", key="")
     programs = None if model is None else [item.name for item in foreign_code(model)]
     execution = execution_.execution(ctx, values.get("execution"), plugin, programs=programs, analysis=goals.none)
@@ -256,17 +262,17 @@ def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefiniti
         ctx.add(("robust",), message, key="")
     export = report_.exports(ctx, report)
     varies = any(p.kind != "fixed" for p in parameters)
-    if parameters and not varies and needed["space"] and ctx.sound(("space",)):
+    if parameters and not varies and is_needed_by_section["space"] and ctx.sound(("space",)):
         ctx.add(("space",), "nothing varies: every parameter is fixed")
     complete = (parameters or "space" not in study_sections.present) and (objectives or goals.none)
     if model is None or missing or not complete or not all(ctx.sound((name,)) for name in _OF_PROBLEM):
-        return None, placed
+        return None, placed_stages
     study = StudyDefinition(
         name=values.get("study", ""),
         model=model,
         space=tuple(parameters),
         objectives=tuple(objectives),
-        stages=(*baseline_stages, *(item.stage for item in placed)),
+        stages=(*baseline_stages, *(item.stage for item in placed_stages)),
         title=values.get("title", ""),
         description=values.get("description", ""),
         seed=values.get("seed", 0),
@@ -283,9 +289,9 @@ def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefiniti
         tables=tuple(ctx.tables),
         missing=(values.get("missing") or {}).get("at_most") or 0.0,
         tolerances=None if goals.none else tolerances,
-        evaluation_options=_evaluation_options(model, [item.stage for item in placed]),
+        evaluation_options=_evaluation_options(model, [item.stage for item in placed_stages]),
     )
-    return study, placed
+    return study, placed_stages
 
 
 def _evaluation_options(model: Use[ModelPlugin], stages: Sequence[Stage]) -> Mapping[str, Any]:

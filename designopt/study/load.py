@@ -76,8 +76,8 @@ def _nearby_studies(path: Path) -> str:
     near = closest(path.name, study_files)
     if near:
         return f"; did you mean '{path.parent / near}'?"
-    more = ", ..." if len(study_files) > LISTED else ""
-    return f" (study files there: {', '.join(study_files[:LISTED])}{more})" if study_files else ""
+    ellipsis = ", ..." if len(study_files) > LISTED else ""
+    return f" (study files there: {', '.join(study_files[:LISTED])}{ellipsis})" if study_files else ""
 
 
 def study_from_text(
@@ -159,12 +159,12 @@ def _checked_study(
     folder: Path | None,
 ) -> StudyDefinition:
     wrong: list[Issue] = []
-    unloaded = []
+    failures = []
     for name, content in plugin_files:
         try:
             load_file(name, content)
         except PluginError as error:
-            unloaded.append(Issue("", None, None, None, "", str(error)))
+            failures.append(Issue("", None, None, None, "", str(error)))
     file = root
     for override in sorted(overrides, key=lambda text: not text.startswith("stages=")):  # which remove a budget
         try:
@@ -182,14 +182,15 @@ def _checked_study(
     study, findings = checked(root)
     if findings and overrides:  # not a mistake of the file: it is valid without them
         in_file = set(checked(file)[1])
-        caused = issues([finding for finding in findings if finding not in in_file], root)
+        override_issues = issues([finding for finding in findings if finding not in in_file], root)
         wrong += [
-            i if i.line is None else Issue(_cause(overrides, i), None, None, None, i.path, i.message) for i in caused
+            i if i.line is None else Issue(_cause(overrides, i), None, None, None, i.path, i.message)
+            for i in override_issues
         ]
         findings = [finding for finding in findings if finding in in_file]
-    if unloaded:  # a missing declaration
+    if failures:  # a missing declaration
         findings = [finding for finding in findings if not finding.message.startswith("no plugin named")]
-    wrong = [*unloaded, *issues(findings, root), *wrong]
+    wrong = [*failures, *issues(findings, root), *wrong]
     if wrong or study is None:
         raise StudyError(wrong)
     return replace(study, text=as_text(root.data()), plugin_files=tuple(plugin_files))
@@ -222,7 +223,7 @@ def _overridden(root: Node, override: str) -> Node:
     if not equals or not key or any(not step for step in key.split(".")):
         raise fail("write it as key=value, the key as in space.stiffness.low")
     try:
-        parsed = parse(value, label) if value.strip() else node_of(None, Source(label))
+        value_node = parse(value, label) if value.strip() else node_of(None, Source(label))
     except StudyError as error:
         raise fail(error.issues[0].message) from None
     steps = key.split(".")
@@ -233,23 +234,23 @@ def _overridden(root: Node, override: str) -> Node:
     if steps == ["stages"] and root.entries is not None:
         entries = {name: entry for name, entry in root.entries.items() if name not in ("solver", "budget")}
         root = Node(root.span, entries=entries, style=root.style)
-    return _with_value(root, steps, node_of(parsed.data(), Source(label)), fail)
+    return _with_value(root, steps, node_of(value_node.data(), Source(label)), fail)
 
 
 def _with_value(node: Node, steps: Sequence[str], value: Node, fail: Callable[[str], StudyError]) -> Node:
     if not steps:
         return value
-    step, rest = steps[0], steps[1:]
+    step, following = steps[0], steps[1:]
     new_key = Span(value.span.source, 0, 0, 0, 0)
     if node.entries is not None or (node.items is None and node.scalar is None):
         entries = dict(node.entries or {})
         span, child = entries.get(step, (new_key, Node(new_key)))
-        entries[step] = (span, _with_value(child, rest, value, fail))
+        entries[step] = (span, _with_value(child, following, value, fail))
         return Node(node.span, entries=entries, style=node.style)
     if node.items is not None:
         items = list(node.items)
         index = _index(items, step, fail)
-        items[index] = _with_value(items[index], rest, value, fail)
+        items[index] = _with_value(items[index], following, value, fail)
         return Node(node.span, items=items, style=node.style)
     raise fail(f"'{step}' cannot be set: its parent is a plain value, not a section")
 
@@ -263,8 +264,10 @@ def _index(items: Sequence[Node], step: str, fail: Callable[[str], StudyError]) 
     names = []
     for item in items:
         entries = item.entries or {}
-        named = next((entries[key] for key in ("name", "use", "minimize", "maximize", "of") if key in entries), None)
-        names.append(str(named[1].scalar) if named else str(item.scalar))
+        name_node = next(
+            (entries[key] for key in ("name", "use", "minimize", "maximize", "of") if key in entries), None
+        )
+        names.append(str(name_node[1].scalar) if name_node else str(item.scalar))
     if step in names:
         return names.index(step)
     raise fail(f"there is no element named '{step}'{nearest_or_all(step, names)}")

@@ -153,9 +153,9 @@ def _shaped(node: Node, annotation: Any) -> Node:
     while typing.get_origin(annotation) in (Annotated, typing.Required, typing.NotRequired):
         annotation = typing.get_args(annotation)[0]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    listed = next((a for a in arguments if typing.get_origin(a) in (list, tuple, Sequence)), None)
-    if origin not in (list, tuple, Sequence) and listed is not None:  # list[...] | None
-        return _shaped(node, listed)
+    list_type = next((a for a in arguments if typing.get_origin(a) in (list, tuple, Sequence)), None)
+    if origin not in (list, tuple, Sequence) and list_type is not None:  # list[...] | None
+        return _shaped(node, list_type)
     if origin in (list, tuple, Sequence):
         inner = arguments[0] if arguments else Any
         if node.items is None and node.entries is None and isinstance(node.scalar, (str, type(None))):

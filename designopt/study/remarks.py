@@ -51,10 +51,10 @@ def assumed_units(study: StudyDefinition) -> dict[str, str]:
 def remarks(study: StudyDefinition) -> list[str]:
     """One line about them, and one for each condition of a model without declarations that is a text in one scenario
     and a number in another."""
-    assumed = [f"{name} in {unit}" for name, unit in assumed_units(study).items()]
-    more = [f"{len(assumed) - NAMED} more"] if len(assumed) > NAMED else []
-    words = ", ".join([*assumed[:NAMED], *more])
-    notes = [f"note: no unit given, the model's is assumed: {words}"] if assumed else []
+    names_with_units = [f"{name} in {unit}" for name, unit in assumed_units(study).items()]
+    remainder = [f"{len(names_with_units) - NAMED} more"] if len(names_with_units) > NAMED else []
+    words = ", ".join([*names_with_units[:NAMED], *remainder])
+    notes = [f"note: no unit given, the model's is assumed: {words}"] if names_with_units else []
     of_model = [*study_remarks(study), *model_remarks(study)]
     lines = [*_mixed(study), *_loose_limits(study), *_empty_parts(study)]
     return [*notes, *lines, *(f"note: {remark}" for remark in of_model)]
@@ -62,11 +62,11 @@ def remarks(study: StudyDefinition) -> list[str]:
 
 def inputs_at_defaults(study: StudyDefinition) -> str:
     """The inputs that the study leaves at a default of the model, each with its value; "" without any."""
-    stated = {p.name for p in study.space}
+    space_names = {p.name for p in study.space}
     values = [
         f"{field.name} {field.default:.6g} {unit_of(field)}".rstrip()
         for field in (study.model.plugin.inputs or {}).values()
-        if field.name not in stated and is_number(field.default)
+        if field.name not in space_names and is_number(field.default)
     ]
     return f"inputs at the model's defaults: {', '.join(values)}" if values else ""
 
@@ -77,19 +77,19 @@ def study_remarks(study: StudyDefinition) -> list[str]:
         return []
     free = [p.name for p in study.space if p.kind != "fixed"]
     expressions = [o.expression for o in study.objectives] + [c.expression for c in study.constraints]
-    judged = frozenset[str]().union(*(expression.names for expression in expressions))
-    judged |= {name for figure in judged & study.figures.keys() for name in study.figures[figure].plugin.needs}
+    names = frozenset[str]().union(*(expression.names for expression in expressions))
+    names |= {name for figure in names & study.figures.keys() for name in study.figures[figure].plugin.needs}
     with calling(study.model.plugin):
-        return [str(text) for text in study.model.build().study_remarks(free, judged)]
+        return [str(text) for text in study.model.build().study_remarks(free, names)]
 
 
 def _empty_parts(study: StudyDefinition) -> Iterator[str]:
     """Parts of the report for which the run would keep nothing, with their positions in the file."""
-    stored = {name for name, keep in study.execution.arrays.items() if keep != "failed"}
+    array_names = {name for name, keep in study.execution.arrays.items() if keep != "failed"}
     for number, use in enumerate(study.plots):
-        part, declared = use.plugin, study.model.plugin.arrays
-        absent = [name for name in part.arrays if name not in stored]
-        foreign = [name for name in absent if name not in declared]
+        part, arrays = use.plugin, study.model.plugin.arrays
+        absent = [name for name in part.arrays if name not in array_names]
+        foreign = [name for name in absent if name not in arrays]
         if foreign:
             reason = f"model '{study.model.plugin.name}' has no {_arrays(foreign)}"
         elif absent:
@@ -197,12 +197,12 @@ def _has_bare(value: Any) -> bool:
 
 def _space(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:
     inputs = study.model.plugin.inputs or {}
-    declared = {p.name: unit_of(inputs[p.name]) for p in study.space if p.name in inputs and p.unit}
+    model_units = {p.name: unit_of(inputs[p.name]) for p in study.space if p.name in inputs and p.unit}
     sections = data.get("space")
-    if not any(declared.values()) or not isinstance(sections, Mapping):
+    if not any(model_units.values()) or not isinstance(sections, Mapping):
         return
     checked_sections = {name: check(section_type("space"), section, NO_FILES)[0] for name, section in sections.items()}
-    for name, unit in declared.items():
+    for name, unit in model_units.items():
         if unit and checked_sections.get(name) and not has_unit(checked_sections[name]):
             yield name, unit
     elsewhere = ((data.get("report") or {}).get("tolerances") or {}).get("of") or {}
@@ -214,8 +214,8 @@ def _space(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumpti
 
 def _conditions(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:
     fields = study.model.plugin.conditions or {}
-    validated = ((data.get("report") or {}).get("validate") or {}).get("scenarios")
-    for scenarios in (data.get("scenarios"), validated):
+    validation_scenarios = ((data.get("report") or {}).get("validate") or {}).get("scenarios")
+    for scenarios in (data.get("scenarios"), validation_scenarios):
         for section in scenarios if isinstance(scenarios, list) else [scenarios]:
             if not isinstance(section, Mapping):
                 continue
@@ -244,13 +244,11 @@ def _condition_units(conditions: Mapping[str, Any], fields: Mapping[str, Field])
 
 def _objectives(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:
     """Objectives that a plain factor may have converted to another unit than the model's, which they keep."""
-    factored = {
-        o.name: o.unit for o in study.objectives if o.unit and Expression.parse(o.expression.text).has_bare_factor
-    }
-    for section in (data.get("objectives") or ()) if factored else ():
+    units = {o.name: o.unit for o in study.objectives if o.unit and Expression.parse(o.expression.text).has_bare_factor}
+    for section in (data.get("objectives") or ()) if units else ():
         objective = check(section_type("objectives"), section, NO_FILES)[0]
-        if objective and "unit" not in objective and objective.get("name") in factored:
-            yield f"objective {objective['name']}", factored[objective["name"]]
+        if objective and "unit" not in objective and objective.get("name") in units:
+            yield f"objective {objective['name']}", units[objective["name"]]
 
 
 def _limits(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assumption]:

@@ -19,14 +19,14 @@ from designopt.study.study import DesignVariable, StudyDefinition, Tolerance
 
 def in_stated_units(study: StudyDefinition) -> StudyDefinition:
     """`study` with each parameter in its `stated` unit; `study` itself if none has one."""
-    stored = {p.name: p for p in study.space if p.stated}
-    if not stored:
+    parameters = {p.name: p for p in study.space if p.stated}
+    if not parameters:
         return study
-    space = tuple(_parameter(p, stored) for p in study.space)
-    conversion_of = {name: units.factor_offset(p.stated, p.unit) for name, p in stored.items()}
+    space = tuple(_parameter(p, parameters) for p in study.space)
+    conversion_of = {name: units.factor_offset(p.stated, p.unit) for name, p in parameters.items()}
     tolerances = study.tolerances
     if tolerances is not None:
-        tolerances = replace(tolerances, of=tuple(_tolerance(t, stored.get(t.parameter)) for t in tolerances.of))
+        tolerances = replace(tolerances, of=tuple(_tolerance(t, parameters.get(t.parameter)) for t in tolerances.of))
     relations = tuple(relation.rescaled(conversion_of) for relation in study.relations)
     return replace(study, space=space, relations=relations, tolerances=tolerances)
 
@@ -58,9 +58,9 @@ def stated_designs(study: StudyDefinition, X: Floats) -> Floats:
     return X
 
 
-def _parameter(p: DesignVariable, stored: Mapping[str, DesignVariable]) -> DesignVariable:
+def _parameter(p: DesignVariable, parameters: Mapping[str, DesignVariable]) -> DesignVariable:
     when = {
-        name: tuple(stated_value(stored[name], value) for value in admitted) if name in stored else admitted
+        name: tuple(stated_value(parameters[name], value) for value in admitted) if name in parameters else admitted
         for name, admitted in p.when.items()
     }
     if not p.stated:

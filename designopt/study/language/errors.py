@@ -35,9 +35,9 @@ class StudyError(Exception):
         super().__init__(printable(render_text(self.issues)))
 
 
-def short(text: str, most: int = 600) -> str:
-    """`text`, with its middle omitted if it is longer than `most`."""
-    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
+def short(text: str, limit: int = 600) -> str:
+    """`text`, with its middle omitted if it is longer than `limit`."""
+    return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
 
 
 def error_line(text: str) -> str:

@@ -97,13 +97,13 @@ class FolderFiles:
         folder, relative = self._folder(pattern)
         prefix = pattern[: len(pattern) - len(relative)]
         parts = _parts(relative)
-        fixed = list(itertools.takewhile(lambda part: not any(c in part for c in "*?["), parts[:-1]))
+        start = list(itertools.takewhile(lambda part: not any(c in part for c in "*?["), parts[:-1]))
         matching_names: list[str] = []
-        looked = 0
-        for current, folders, files in os.walk(folder.joinpath(*fixed), followlinks=False):
+        entry_count = 0
+        for current, folders, files in os.walk(folder.joinpath(*start), followlinks=False):
             below = Path(current).relative_to(folder).parts
-            looked += len(folders) + len(files)
-            if looked > MOST_ENTRIES:
+            entry_count += len(folders) + len(files)
+            if entry_count > MOST_ENTRIES:
                 raise ValueError(f"'{pattern}' searches more than {MOST_ENTRIES} files; begin it with a folder")
             if "**" not in parts and len(below) + 1 >= len(parts):
                 folders.clear()

@@ -70,8 +70,8 @@ def nearest_or_all(word: str, candidates: Iterable[str]) -> str:
 
 def issues(findings: Iterable[Finding], root: Node) -> list[Issue]:
     """The findings as issues in file order; those without a position come last, in the order found."""
-    placed = [_issue(finding, root) for finding in list(dict.fromkeys(findings))[:MOST]]
-    return sorted(placed, key=lambda i: (i.line is None, i.line or 0, i.column or 0))
+    found_issues = [_issue(finding, root) for finding in list(dict.fromkeys(findings))[:MOST]]
+    return sorted(found_issues, key=lambda i: (i.line is None, i.line or 0, i.column or 0))
 
 
 def _issue(finding: Finding, root: Node) -> Issue:

@@ -71,8 +71,8 @@ def read_table(file: InputFile) -> DataTable:
         raise TableError(
             f"{file.name} is not UTF-8 text (byte {error.start}); save it as UTF-8 (spreadsheets: 'CSV UTF-8')"
         ) from None
-    filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    number, first = next(filled, (0, ""))
+    numbered_lines = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    number, first = next(numbered_lines, (0, ""))
     if not number:
         raise TableError(f"{file.name} is empty; its first line names the columns")
     separator = max(",;\t", key=first.count)
@@ -83,7 +83,7 @@ def read_table(file: InputFile) -> DataTable:
         if column.name in (earlier.name for earlier in columns[:position]):
             raise TableError(f"{_position(file.name, column.cell)}: there is another column '{column.name}'")
     rows = []
-    for number, line in filled:
+    for number, line in numbered_lines:
         row = tuple(_cells(file.name, line, number, separator))
         if len(row) != len(columns):
             raise TableError(f"{file.name}:{number}: has {len(row)} cells, the header has {len(columns)}")

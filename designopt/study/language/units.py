@@ -227,8 +227,8 @@ def measure(unit: str) -> Measure | None:
     if set(dimension) - set(_BASES):
         return None
     quantity = _registry().Quantity
-    zero, one = (float(quantity(value, pint_unit).to_base_units().magnitude) for value in (0.0, 1.0))
-    return None if zero else (one, tuple(dimension.get(base, 0.0) for base in _BASES))
+    zero, factor = (float(quantity(value, pint_unit).to_base_units().magnitude) for value in (0.0, 1.0))
+    return None if zero else (factor, tuple(dimension.get(base, 0.0) for base in _BASES))
 
 
 def same_dimension(a: str, b: str) -> bool:
@@ -258,9 +258,9 @@ def factor_offset(from_unit: str, to_unit: str) -> tuple[float, float]:
         return _tidy(a[0] / b[0]), 0.0
     registry, source, target = _registry(), _pint_unit(from_unit), _pint_unit(to_unit)
     zero = float(registry.Quantity(0.0, source).to(target).magnitude)
-    one = float(registry.Quantity(1.0, source).to(target).magnitude)
-    if abs(zero) <= 1e-12 * abs(one):
-        return _tidy(one), 0.0
+    slope = float(registry.Quantity(1.0, source).to(target).magnitude)
+    if abs(zero) <= 1e-12 * abs(slope):
+        return _tidy(slope), 0.0
     return _tidy(float(registry.Quantity(1e3, source).to(target).magnitude - zero) / 1e3), zero
 
 
@@ -308,11 +308,11 @@ def parse_amount(text: str) -> Amount:
 
     Raises `UnitError` unless it is a number followed by an optional unit.
     """
-    stripped = text.strip()
-    match = _NUMBER.match(stripped)
-    if match is None or not stripped.isprintable():
+    number = text.strip()
+    match = _NUMBER.match(number)
+    if match is None or not number.isprintable():
         raise UnitError(f"'{text[:40]}' is not a number")
-    unit = stripped[match.end() :].strip()
+    unit = number[match.end() :].strip()
     if unit and not re.match(r"[^\W\d_]|[%°(/]|1/", unit):
         raise UnitError(f"'{text[:40]}' is not a number")
     if unit.startswith("/"):

@@ -98,10 +98,10 @@ class Node:
         """Both mappings merged: common entries are merged if both are mappings, otherwise `above` takes precedence."""
         if self.entries is None or above.entries is None:
             return above
-        merged = dict(self.entries)
+        entries = dict(self.entries)
         for key, (span, node) in above.entries.items():
-            merged[key] = (span, merged[key][1].overlaid(node) if key in merged else node)
-        return Node(above.span, entries=merged, style=above.style)
+            entries[key] = (span, entries[key][1].overlaid(node) if key in entries else node)
+        return Node(above.span, entries=entries, style=above.style)
 
 
 def split_lines(text: str) -> tuple[str, ...]:
@@ -155,8 +155,8 @@ def parse(text: str, name: str) -> Node:
         tab = source.lines[line][column : column + 1] == "\t" or "tab character" in str(error.problem)
         if (key := _without_colon(source.lines, line)) and any(sign in str(error.problem) for sign in _COLON):
             raise _error(source, *key[:2], f"not valid YAML here; is a ':' missing after '{key[2]}'?") from None
-        if opened := _not_closed(error):
-            raise _error(source, *opened) from None
+        if bracket := _not_closed(error):
+            raise _error(source, *bracket) from None
         raise _error(source, line, column, _syntax(error, source.lines, line, column, tab)) from None
     except pyyaml.YAMLError as error:
         raise _error(source, 0, 0, str(error).splitlines()[0]) from None
@@ -184,8 +184,8 @@ def _without_colon(lines: Sequence[str], line: int) -> tuple[int, int, str] | No
     bracket, alone above a block, or at the beginning of the line."""
     above = next((i for i in range(line - 1, -1, -1) if lines[i].strip()), line)
     block = above < line and _indent(lines[above]) < _indent(lines[line])
-    tried = [(_BEFORE_BRACKET, line), (_BEFORE_BRACKET, above), *[(_ALONE, above)] * block, (_FIRST, above)]
-    matches = ((number, pattern.match(lines[number])) for pattern, number in tried)
+    candidates = [(_BEFORE_BRACKET, line), (_BEFORE_BRACKET, above), *[(_ALONE, above)] * block, (_FIRST, above)]
+    matches = ((number, pattern.match(lines[number])) for pattern, number in candidates)
     return next(((number, match.end(1), match[1]) for number, match in matches if match), None)
 
 
@@ -294,13 +294,13 @@ class _Builder:
                     self.unfinished.add(event.anchor)
                 continue
             elif kind in (pyyaml.MappingEndEvent, pyyaml.SequenceEndEvent):
-                finished = stack.pop()
-                node = finished.node
+                level = stack.pop()
+                node = level.node
                 end = event.end_mark if node.style else event.start_mark
                 node.span = node.span._replace(end_line=end.line, end_column=end.column)
-                if finished.anchor:
-                    self.unfinished.discard(finished.anchor)
-                    self.anchors[finished.anchor] = node
+                if level.anchor:
+                    self.unfinished.discard(level.anchor)
+                    self.anchors[level.anchor] = node
             else:
                 if kind is pyyaml.DocumentStartEvent:
                     documents += 1

@@ -140,8 +140,8 @@ def _choice(ctx: Context, method: Method, settings: Mapping[str, Any], goals: Go
     weights = dict(settings.get("weights") or {})
     for name in weights:
         goals.check_name(ctx, name, (*path, "weights", name))
-    judged = goals.complete and goals.units and ctx.sound((*path, "weights"))
-    if judged and not sum(weights.get(name, 1.0) for name in goals.units) > 0.0:
+    is_complete = goals.complete and goals.units and ctx.sound((*path, "weights"))
+    if is_complete and not sum(weights.get(name, 1.0) for name in goals.units) > 0.0:
         ctx.add((*path, "weights"), "at least one weight must be above 0")
     if method == "weighted_tchebycheff":
         reference = goals.amounts(ctx, settings.get("reference") or {}, (*path, "reference"), every=False)

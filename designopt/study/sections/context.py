@@ -144,9 +144,9 @@ class Context:
 
     def in_file(self, error: StudyError, use: Use[Plugin], path: Path) -> None:
         """Record the mistakes of a model file (`designopt.study.model_file`) at the setting that names it."""
-        named = {value.name: name for name, value in use.settings.items() if isinstance(value, InputFile)}
+        file_settings = {value.name: name for name, value in use.settings.items() if isinstance(value, InputFile)}
         for issue in error.issues:
-            setting_path = (*path, named[issue.file]) if issue.file in named else path
+            setting_path = (*path, file_settings[issue.file]) if issue.file in file_settings else path
             position = ":".join(str(part) for part in (issue.file, issue.line, issue.column) if part is not None)
             self.add(setting_path, f"{position}: {issue.path + ': ' if issue.path else ''}{issue.message}")
 
@@ -155,12 +155,12 @@ class Context:
         if item is None:
             return value
         try:
-            checked, findings = check(field_type(item), value, self.read)
+            setting, findings = check(field_type(item), value, self.read)
         except PluginError as error:
             self.add(path, str(error))
             return None
         self.findings.extend(finding.below(path) for finding in findings)
-        return None if findings else checked
+        return None if findings else setting
 
     def failed(self, plugin: Plugin, error: Exception, path: Path) -> None:
         """Record that code of `plugin`, whose section is at `path`, failed: in one line with its position."""

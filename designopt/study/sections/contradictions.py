@@ -31,11 +31,11 @@ class _End(NamedTuple):
     name: str
 
 
-def contradictions(ctx: Context, placed: Sequence[Placed], scenarios: int) -> None:
+def contradictions(ctx: Context, placed_constraints: Sequence[Placed], scenarios: int) -> None:
     """Add a finding for contradictory constraints on the same expression with the same aggregation: at the later one,
     with the position of the other."""
     alike: dict[tuple[str, str], list[Placed]] = defaultdict(list)
-    for c, path in placed:
+    for c, path in placed_constraints:
         if scenarios == 1 or c.over.plugin.name in _ORDERED:
             expression = ctx.formula(c.expression.text, path)
             alike[str(expression), "" if scenarios == 1 else _aggregation(c)].append((c, path))

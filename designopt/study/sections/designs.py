@@ -50,10 +50,10 @@ class ListedDesigns:
 
 def listed_designs(ctx: Context, use: Use[SolverPlugin], path: Path) -> ListedDesigns:
     """The designs of the solver at `path`, with checked names."""
-    listed, table = use.settings["designs"], use.settings["table"]
-    if listed and table is not None:
+    entries, table = use.settings["designs"], use.settings["table"]
+    if entries and table is not None:
         ctx.add((*path, "table"), "give 'designs' or 'table', not both", key="")
-    design_rows = rows.list_row(listed, (*path, "designs"))
+    design_rows = rows.list_row(entries, (*path, "designs"))
     if table is not None:
         design_rows = rows.table_row(ctx, table, (*path, "table"))
     if len(design_rows) > MOST_DESIGNS:
@@ -66,16 +66,16 @@ def listed_designs(ctx: Context, use: Use[SolverPlugin], path: Path) -> ListedDe
     return ListedDesigns(use, path, tuple(design_rows))
 
 
-def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool) -> ListedDesigns:
+def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, is_list: bool) -> ListedDesigns:
     """The designs of the section `baseline`, as designs for the solver ``evaluate``; a single one needs no name."""
     use = Use(find("solver", "evaluate"))
     baselines = []
     for position, section in enumerate(sections):
         if section is None:
             continue
-        row = Row(dict(section), (*path, position) if listed else path)
+        row = Row(dict(section), (*path, position) if is_list else path)
         rule = next((str(row.values[key]) for key in row.values if key == RULE or nearest(key, [RULE])), None)
-        default_name = rule if rule is not None else None if listed else BASELINE
+        default_name = rule if rule is not None else None if is_list else BASELINE
         if default_name is not None and "name" not in row.values:
             row = replace(row, values={"name": default_name, **row.values})
         baselines.append(row)
@@ -96,26 +96,26 @@ def by_rules(
     """`designs` with the values of the model's rules in place of the key ``rule``; stated values stay."""
     if not any(RULE in row.values for row in designs.rows):
         return designs
-    stated = replace(designs, rows=tuple(row for row in designs.rows if RULE not in row.values))
+    designs_without_rules = replace(designs, rows=tuple(row for row in designs.rows if RULE not in row.values))
     if model is None:
-        return stated
+        return designs_without_rules
     free = {p.name: p for p in parameters if p.kind == "real"}
-    proposed: Mapping[str, Mapping[str, float]] = {}
+    rule_designs: Mapping[str, Mapping[str, float]] = {}
     if model.plugin.has_baselines:
         try:
-            proposed = model.build().baselines(set(free))
+            rule_designs = model.build().baselines(set(free))
         except (InvalidSetting, ValueError):  # a finding of the model's own check
-            return stated
-    completed = []
+            return designs_without_rules
+    rows = []
     for row in designs.rows:
         values = dict(row.values)
         rule = values.pop(RULE, "")
-        if RULE in row.values and rule not in proposed:
-            names = ", ".join(proposed) or f"none: the model '{model.plugin.name}' has no rules for these settings"
+        if RULE in row.values and rule not in rule_designs:
+            names = ", ".join(rule_designs) or f"none: the model '{model.plugin.name}' has no rules for these settings"
             ctx.add((*row.path, RULE), f"there is no rule '{rule}'; known rules: {names}")
             continue
         by_rule = {
-            n: (v - free[n].offset) / free[n].factor for n, v in proposed.get(str(rule), {}).items() if n in free
+            n: (v - free[n].offset) / free[n].factor for n, v in rule_designs.get(str(rule), {}).items() if n in free
         }
         outside = [n for n, v in by_rule.items() if n not in values and not free[n].low <= v <= free[n].high]
         for name in outside:
@@ -128,8 +128,8 @@ def by_rules(
             )
             ctx.add((*row.path, RULE), text)
         if not outside:
-            completed.append(replace(row, values=by_rule | values))
-    return replace(designs, rows=tuple(completed))
+            rows.append(replace(row, values=by_rule | values))
+    return replace(designs, rows=tuple(rows))
 
 
 def _check_name(ctx: Context, row: Row, earlier_names: set[str]) -> None:
@@ -228,16 +228,18 @@ def space_of(
             for name, value in design.items():
                 if name != "name":
                     column.setdefault(name, []).append(value)
-    required = [name for name, item in (inputs or {}).items() if item.required]
+    required_names = [name for name, item in (inputs or {}).items() if item.required]
     for item in listed:
         for row in item.rows:
-            lacking = [name for name in dict.fromkeys([*required, *names]) if name not in {**defaults, **row.values}]
+            lacking = [
+                name for name in dict.fromkeys([*required_names, *names]) if name not in {**defaults, **row.values}
+            ]
             if lacking and not ctx.full:
-                why = "the model needs it" if lacking[0] in required else "other designs give it"
+                why = "the model needs it" if lacking[0] in required_names else "other designs give it"
                 with row.findings(ctx):
                     ctx.add(row.path, f"a value of '{lacking[0]}' is missing: {why}")
-    if required and not any(item.rows for item in listed):
-        ctx.add((), f"'space' is missing: model '{model.name}' needs {', '.join(required[:20])} in every design")
+    if required_names and not any(item.rows for item in listed):
+        ctx.add((), f"'space' is missing: model '{model.name}' needs {', '.join(required_names[:20])} in every design")
     return [_parameter(name, values, (inputs or {}).get(name)) for name, values in column.items()], uses
 
 
@@ -257,14 +259,14 @@ def _model_inputs(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[st
             if not name.isidentifier():
                 ctx.add(path, "the name of a parameter has only letters, digits and underscores", key="")
                 continue
-            checked = _undeclared(ctx, value, model, path) if item is None else ctx.checked(value, item, path)
-            if checked is not None and not isinstance(checked, (str, int, float, bool)):
-                words = type_words(item.annotation) if item else type(checked).__name__
+            setting = _undeclared(ctx, value, model, path) if item is None else ctx.checked(value, item, path)
+            if setting is not None and not isinstance(setting, (str, int, float, bool)):
+                words = type_words(item.annotation) if item else type(setting).__name__
                 ctx.add(path, f"a design consists of numbers and words, not values of type {words}")
-            elif isinstance(checked, int) and abs(checked) > LARGEST_INTEGER:
-                ctx.add(path, f"must be within -2**53 and 2**53 to be represented exactly, not {checked}")
-            elif checked is not None:
-                design[name] = checked
+            elif isinstance(setting, int) and abs(setting) > LARGEST_INTEGER:
+                ctx.add(path, f"must be within -2**53 and 2**53 to be represented exactly, not {setting}")
+            elif setting is not None:
+                design[name] = setting
     return design
 
 

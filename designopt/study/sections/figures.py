@@ -216,7 +216,7 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
 
 def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[StudyConstraint]:
     """The constraints from the valid sections."""
-    placed: list[Placed] = []
+    placed_constraints: list[Placed] = []
     names: set[str] = set()
     for position, section in enumerate(sections):
         path: Path = ("constraints", position)
@@ -241,10 +241,12 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             ctx.add(path, f"'{name}': min ({low:g}{unit_suffix}) must not be above max ({high:g}{unit_suffix})")
             continue
         _reachable(ctx, space, expression, limits, path)
-        stated = stated_unit or next((section[key].unit for key in limits if section[key].unit), "")
-        placed.append((StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated), path))
-    contradictions(ctx, placed, scenarios)
-    return [constraint for constraint, _ in placed]
+        unit_in_study = stated_unit or next((section[key].unit for key in limits if section[key].unit), "")
+        placed_constraints.append(
+            (StudyConstraint(section["name"], expression, over, low, high, equals, unit, unit_in_study), path)
+        )
+    contradictions(ctx, placed_constraints, scenarios)
+    return [constraint for constraint, _ in placed_constraints]
 
 
 def _stated_limits(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:

@@ -43,10 +43,10 @@ class Goals:
         """
         if not has_section:
             return cls({}, True, 0)
-        named = [section and section["name"] for section in sections or []]
-        names = [name for name in named if name is not None]
+        section_names = [section and section["name"] for section in sections or []]
+        names = [name for name in section_names if name is not None]
         units = {**dict.fromkeys(names), **{o.name: o.unit for o in objectives}}
-        return cls(units, bool(named) and None not in named, len(named))
+        return cls(units, bool(section_names) and None not in section_names, len(section_names))
 
     def check_name(self, ctx: Context, name: str, path: Path) -> bool:
         """Whether `name`, a key at `path`, is an objective; a finding if not."""

@@ -35,12 +35,12 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], valid: Sequence[Scenario], 
     if not model.plugin.has_check_scenario or sections is None:
         return
     check = model.build().check_scenario
-    reported: set[Path] = set()
+    reported_paths: set[Path] = set()
     reported_settings: set[tuple[str, str | None]] = set()
     section_of = _places(sections, path)
     for scenario in valid:
         section_path, section = section_of(scenario.name)
-        if section_path in reported or ctx.full or not ctx.sound(section_path):
+        if section_path in reported_paths or ctx.full or not ctx.sound(section_path):
             continue
         for error in _mistakes(ctx, model, check, scenario.values):
             if error.name.partition(".")[0] in model.plugin.settings.keys() - (model.plugin.conditions or {}).keys():
@@ -48,7 +48,7 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], valid: Sequence[Scenario], 
                     ctx.setting(error, model.plugin, ("model",))
                     reported_settings.add((error.name, error.key))
                 continue
-            reported.add(section_path)
+            reported_paths.add(section_path)
             if error.name in section and "use" not in section:
                 ctx.add((*section_path, error.name), f"in scenario '{scenario.name}': {error.message}")
             else:
@@ -73,7 +73,7 @@ def _places(sections: Any, path: Path) -> Callable[[str], Place]:
     """Position of each scenario by name."""
     if isinstance(sections, Mapping):
         return lambda name: (path, sections)
-    named: dict[str, Place] = {}
+    places_by_name: dict[str, Place] = {}
     several: list[Place] = []
     for position, section in enumerate(sections):
         if not isinstance(section, Mapping):
@@ -81,11 +81,11 @@ def _places(sections: Any, path: Path) -> Callable[[str], Place]:
         if isinstance(section.get("use"), str):
             several.append(((*path, position), section))
         elif isinstance(name := section.get("name"), str):
-            named.setdefault(name, ((*path, position), section))
+            places_by_name.setdefault(name, ((*path, position), section))
 
     def section_of(name: str) -> Place:
-        if name in named:
-            return named[name]
+        if name in places_by_name:
+            return places_by_name[name]
         for section_path, section in reversed(several):
             if section["use"] in SOURCES or name.startswith(f"{section.get('name', 'sampled')}_"):
                 return section_path, section

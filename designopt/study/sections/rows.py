@@ -67,6 +67,6 @@ def table_row(ctx: Context, file: InputFile, path: Path) -> list[Row]:
 def _row(table: DataTable, position: int, path: Path) -> Row:
     cells = table.values(table.rows[position])
     heads = {column.name: table.position(column.cell) for column in table.columns}
-    places = {name: table.position(cell) for name, (_, cell) in cells.items()}
+    positions = {name: table.position(cell) for name, (_, cell) in cells.items()}
     line = table.rows[position][0].line
-    return Row({name: value for name, (value, _) in cells.items()}, path, f"{table.name}:{line}", places, heads)
+    return Row({name: value for name, (value, _) in cells.items()}, path, f"{table.name}:{line}", positions, heads)

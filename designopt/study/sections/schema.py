@@ -138,11 +138,11 @@ def _named(value: Any, handler: Any) -> Any:
         texts = [value[key] for key in ("minimize", "maximize", "of") if isinstance(value.get(key), str)]
         if len(texts) == 1 and LABEL.fullmatch(texts[0]):
             value = {"name": texts[0], **value}
-    checked = handler(value)
-    if "name" not in checked:
+    section = handler(value)
+    if "name" not in section:
         why = f"'{texts[0][:40]}' is not a name; give one" if texts else "name in results"
         raise refused(f"'name' is missing ({why})")
-    return checked
+    return section
 
 
 ObjectiveEntry = Annotated[ObjectiveSection, WrapValidator(_named)]
@@ -203,10 +203,12 @@ class StageSection(TypedDict, total=False):
 
 
 class RetriesSection(TypedDict, total=False):
-    """Number of retries of an evaluation, by failure class."""
+    """Number of further attempts of an evaluation, by the end of the last one."""
 
-    crashed: Annotated[int, Quantity("", "after the worker process died; default 1", ge=0, le=100)]
-    lost_worker: Annotated[int, Quantity("", "after the machine was lost; default 2", ge=0, le=100)]
+    crashed: Annotated[int, Quantity("", "after the worker process ended by itself; default 1", ge=0, le=100)]
+    lost_worker: Annotated[
+        int, Quantity("", "after the worker was killed from outside or got out of reach; default 2", ge=0, le=100)
+    ]
     timeout: Annotated[int, Quantity("", "after a time-out; default 0", ge=0, le=100)]
     error: Annotated[int, Quantity("", "after an exception of the model; default 0", ge=0, le=100)]
 
@@ -227,7 +229,9 @@ class FailureSection(TypedDict, total=False):
     ]
     timeout: Annotated[_Meaning, Quantity("", "it took too long; default infeasible")]
     crashed: Annotated[_Meaning, Quantity("", "the worker process died; default infeasible")]
-    lost_worker: Annotated[_Meaning, Quantity("", "the machine vanished; default infeasible")]
+    lost_worker: Annotated[
+        _Meaning, Quantity("", "the worker was killed from outside or got out of reach; default infeasible")
+    ]
     unusable: Annotated[_Meaning, Quantity("", "files or values of the scenario give no result; default infeasible")]
     stop_if_share_above: Annotated[float, Quantity("", "share of failed evaluations that ends the run", ge=0.0, le=1.0)]
     after: Annotated[int, Quantity("", "evaluations before the share is checked", ge=1)]
@@ -395,8 +399,8 @@ def schema(plugins: Sequence[Plugin] | None = None) -> dict[str, Any]:
         if section.kind:
             part = _plugin_section(section.kind, plugins, definitions)
         if section.shape == "list":
-            listed = {"type": "array", "items": part}
-            part = {"anyOf": [listed, part]} if section.alone else listed
+            part_list = {"type": "array", "items": part}
+            part = {"anyOf": [part_list, part]} if section.alone else part_list
         elif section.shape == "mapping":
             part = {"type": "object", "additionalProperties": part}
         properties[name] = {**part, "description": section.meaning}
@@ -428,16 +432,16 @@ def _importable(kinds: Iterable[Kind]) -> list[Plugin]:
 def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
     """One of the described plugins, or another one with any settings."""
     members: list[dict[str, Any]] = []
-    described = [p for p in plugins if p.kind == kind]
-    for plugin in described:
+    known_plugins = [p for p in plugins if p.kind == kind]
+    for plugin in known_plugins:
         part = json_schema(plugin)
         definitions.update(part.pop("$defs", {}))
         definitions[f"{kind}.{plugin.name}"] = part
         members.append({"$ref": f"#/$defs/{kind}.{plugin.name}"})
-    undescribed = {
+    other_plugin = {
         "type": "string",
-        "not": {"enum": [p.name for p in described]},
+        "not": {"enum": [p.name for p in known_plugins]},
         "description": "name of a plugin; its settings are keys beside it",
     }
-    members.append({"type": "object", "properties": {"use": undescribed}, "required": ["use"]})
+    members.append({"type": "object", "properties": {"use": other_plugin}, "required": ["use"]})
     return {"anyOf": members}

@@ -157,8 +157,8 @@ def _parameter(
 
 def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
     """The kind as given, or inferred from the keys; checks that exactly its keys are present."""
-    implied: Kind = "choice" if "values" in section else "fixed" if "value" in section else "real"
-    kind: Kind | None = section.get("type", implied)
+    default_kind: Kind = "choice" if "values" in section else "fixed" if "value" in section else "real"
+    kind: Kind | None = section.get("type", default_kind)
     if kind is None:
         return None
     kind_keys = _GIVEN_BY[kind]
@@ -207,19 +207,19 @@ def _stated(section: Mapping[str, Any], unit: str) -> str:
     if "unit" in section or section.get("type") == "int" or not all(map(_has_unit, filter(_is_not_zero, numbers))):
         return ""
     unit_names = {amount.unit for value in numbers if (amount := _amount(value)) is not None and amount.unit}
-    stated = unit_names.pop() if len(unit_names) == 1 else ""
+    unit_name = unit_names.pop() if len(unit_names) == 1 else ""
     try:
-        shifted = units.factor_offset(stated, unit)[1] != 0.0
+        has_offset = units.factor_offset(unit_name, unit)[1] != 0.0
     except UnitError:  # reported with the numbers
         return ""
-    return "" if stated in (unit, "1") or (shifted and section.get("scale") == "log") else stated
+    return "" if unit_name in (unit, "1") or (has_offset and section.get("scale") == "log") else unit_name
 
 
 def _ranged(
     ctx: Context, parameter: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
 ) -> DesignVariable | None:
-    declared = number_type(item.annotation) if item is not None else float
-    if item is not None and declared is None:
+    number_kind = number_type(item.annotation) if item is not None else float
+    if item is not None and number_kind is None:
         ctx.add(path, f"the model takes {type_words(item.annotation)} here, not a number; use 'values' or 'value'")
         return None
     parameter = replace(parameter, scale=section.get("scale") or "linear")
@@ -227,7 +227,7 @@ def _ranged(
     low, high = (_bound(ctx, key, section[key], parameter, quantity, path) for key in ("low", "high"))
     if low is None or high is None or ctx.unknown_key(path):
         return None
-    if declared is int and (parameter.kind == "real" or parameter.factor != 1.0):
+    if number_kind is int and (parameter.kind == "real" or parameter.factor != 1.0):
         ctx.add(path, "the model takes an integer here; use type: int")
     if not low < high:
         bounds = {key: section[key].text_in(parameter.unit) for key in ("low", "high")}
@@ -269,15 +269,15 @@ def _listed(
     if entries is None or ctx.unknown_key(path):
         return None
     if not entries or len(entries) > MOST_VALUES:
-        many = f"a choice has at most {MOST_VALUES} values, not {len(entries)}; use a range"
-        ctx.add((*path, "values"), many if entries else "at least one value is needed")
+        message = f"a choice has at most {MOST_VALUES} values, not {len(entries)}; use a range"
+        ctx.add((*path, "values"), message if entries else "at least one value is needed")
         return None
     values = []
     for position, value in enumerate(entries):
         entry_path: Path = (*path, "value") if single else (*path, "values", position)
-        checked = None if value is None else _value(ctx, value, parameter, item, "unit" in section, entry_path)
-        if checked is not None:
-            values.append(checked)
+        number = None if value is None else _value(ctx, value, parameter, item, "unit" in section, entry_path)
+        if number is not None:
+            values.append(number)
     earlier_values = set()
     for position, value in enumerate(values):
         if (type(value), value) in earlier_values:
@@ -326,8 +326,8 @@ def relations(
     """Relations between parameters, with units resolved. `sections` has all names in `space`, also invalid ones."""
     parameter_of = {p.name: p for p in parameters}
     inputs = (model.inputs if model else None) or {}
-    declared = {name for name, item in inputs.items() if unit_of(item) is not None}
-    units_of = {p.name: p.unit if p.unit or p.name in declared else None for p in parameters}
+    names_with_units = {name for name, item in inputs.items() if unit_of(item) is not None}
+    units_of = {p.name: p.unit if p.unit or p.name in names_with_units else None for p in parameters}
     result = []
     for position, text in enumerate(texts):
         path: Path = ("relations", position)

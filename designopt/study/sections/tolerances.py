@@ -28,28 +28,28 @@ def tolerances(
     parameter."""
     section = (report or {}).get("tolerances") or {}
     path: Path = ("report", "tolerances")
-    stated: dict[str, tuple[Any, Path]] = {}
+    entries: dict[str, tuple[Any, Path]] = {}
     for name, entry in space.items():
         if entry is not None and entry.get("tolerance") is not None:
-            stated[name] = (entry["tolerance"], ("space", name, "tolerance"))
+            entries[name] = (entry["tolerance"], ("space", name, "tolerance"))
     for name, value in (section.get("of") or {}).items():
         entry_path: Path = (*path, "of", name)
         if name not in space:
             ctx.add(entry_path, f"'{name}' is not in space{nearest_or_all(name, space)}", key="")
-        elif name in stated:
+        elif name in entries:
             ctx.add(entry_path, f"'{name}' has a tolerance in space already", key="")
         elif value is not None:
-            stated[name] = (value, entry_path)
+            entries[name] = (value, entry_path)
     inputs = (model.inputs if model else None) or {}
     parameter_of = {p.name: p for p in parameters}
     valid = []
-    for name, (value, entry_path) in stated.items():
+    for name, (value, entry_path) in entries.items():
         if name in parameter_of:
             tolerance = _tolerance(ctx, value, parameter_of[name], inputs.get(name), entry_path)
             valid += [] if tolerance is None else [tolerance]
-    if not stated:
+    if not entries:
         valid = [_assumed(p, inputs.get(p.name)) for p in parameters if p.kind == "real"]
-    return Tolerances(tuple(valid), section.get("neighbours"), section.get("front"), not stated) if valid else None
+    return Tolerances(tuple(valid), section.get("neighbours"), section.get("front"), not entries) if valid else None
 
 
 def _tolerance(ctx: Context, value: Any, p: DesignVariable, item: Field | None, path: Path) -> Tolerance | None:

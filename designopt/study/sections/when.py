@@ -55,16 +55,16 @@ def _admitted(
     if controller.kind == "real":
         ctx.add(path, f"'{name}' is a real parameter; a condition needs one of type choice, int or fixed", key="")
         return ()
-    listed = isinstance(value, list)
-    values = value if listed else [value]
+    is_list = isinstance(value, list)
+    values = value if is_list else [value]
     if not values:
         ctx.add(path, "at least one value is needed")
     elif len(values) > MOST_ADMITTED:
         ctx.add(path, f"a condition lists at most {MOST_ADMITTED} values, not {len(values)}")
         return ()
-    admitted: list[Any] = []
+    choices: list[Any] = []
     for position, item in enumerate(values):
-        value_path: Path = (*path, position) if listed else path
+        value_path: Path = (*path, position) if is_list else path
         if item is None:
             continue
         before = len(ctx.findings)
@@ -72,11 +72,11 @@ def _admitted(
         if admitted_value is None:
             if len(ctx.findings) == before:
                 ctx.add(value_path, f"'{name}' cannot be {_word(item)}{offered(item, controller)}")
-        elif any(admitted_value is earlier_value for earlier_value in admitted):
+        elif any(admitted_value is earlier_value for earlier_value in choices):
             ctx.add(value_path, f"value {_word(item)} is given twice")
         else:
-            admitted.append(admitted_value)
-    return tuple(admitted)
+            choices.append(admitted_value)
+    return tuple(choices)
 
 
 def activating_value(ctx: Context, item: Any, controller: DesignVariable, path: Path) -> Any:
@@ -111,17 +111,17 @@ def offered(item: Any, controller: DesignVariable) -> str:
 
 def _refuse_circles(ctx: Context, conditions: Mapping[str, Mapping[str, Admitted]]) -> None:
     """Reject circular conditions; one finding for each circle."""
-    finished: set[str] = set()
+    finished_names: set[str] = set()
     for start in conditions:
         trail: list[str] = []
-        stack = [(start, iter(conditions[start]))] if start not in finished else []
+        stack = [(start, iter(conditions[start]))] if start not in finished_names else []
         while stack:
-            name, rest = stack[-1]
+            name, others_of_name = stack[-1]
             if len(trail) < len(stack):
                 trail.append(name)
-            following = next(rest, None)
+            following = next(others_of_name, None)
             if following is None:
-                finished.add(name)
+                finished_names.add(name)
                 stack.pop()
                 trail.pop()
             elif following in trail:
@@ -130,8 +130,8 @@ def _refuse_circles(ctx: Context, conditions: Mapping[str, Mapping[str, Admitted
                 turn = circle.index(first)
                 cycle_names = [*circle[turn:-1], *circle[:turn], first]
                 ctx.add(("space", first, "when"), f"circular conditions: {' -> '.join(cycle_names[:20])}", key="")
-                finished.update(circle)
-            elif following in conditions and following not in finished:
+                finished_names.update(circle)
+            elif following in conditions and following not in finished_names:
                 stack.append((following, iter(conditions[following])))
 
 

@@ -58,8 +58,8 @@ def findings(error: ValidationError) -> Iterator[Finding]:
 
 def expected(error: ValidationError) -> str | None:
     """The expected kind of value; None for a value of the right kind with invalid contents."""
-    item, *more = error.errors(include_url=False, include_input=False)
-    if more or item["loc"]:
+    item, *other_errors = error.errors(include_url=False, include_input=False)
+    if other_errors or item["loc"]:
         return None
     return item["ctx"]["expected"] if item["type"] == "kind" else _EXPECTED.get(item["type"])
 

@@ -47,12 +47,12 @@ _checks: dict[tuple[int, frozenset[str] | None], tuple[Any, Checked]] = {}
 
 def once(what: Any, make: Callable[[], Checked], names: frozenset[str] | None = None) -> Checked:
     """The check from `make`, created once for the object `what` and these `names`."""
-    cached = _checks.get((id(what), names))
-    if cached is None:
+    entry = _checks.get((id(what), names))
+    if entry is None:
         if len(_checks) >= 1024:
             _checks.clear()
-        cached = _checks[id(what), names] = what, make()
-    return cached[1]
+        entry = _checks[id(what), names] = what, make()
+    return entry[1]
 
 
 def field_type(field: Field) -> Checked:
@@ -66,9 +66,9 @@ def fields_type(name: str, fields: Mapping[str, Field], only: Collection[str] | 
     names = None if only is None else frozenset(only)
 
     def make() -> Checked:
-        chosen = {n: f for n, f in fields.items() if names is None or n in names}
+        entries = {n: f for n, f in fields.items() if names is None or n in names}
         try:
-            return TypeAdapter(table(name, chosen))
+            return TypeAdapter(table(name, entries))
         except PluginError as error:
             raise PluginError(f"{name}: {error}") from None
 
@@ -109,10 +109,10 @@ def _complete(
 ) -> dict[str, Any]:
     """All settings in declared order; defaults have the form that they would have in a study."""
     defaults = {n: copy.deepcopy(f.default) for n, f in plugin.settings.items() if n not in values}
-    shaped, findings = check(against, {**defaults, **data}, read)
+    values_read, findings = check(against, {**defaults, **data}, read)
     # A default that a study could not contain, such as None for a file, is unchanged.
     odd = {finding.path[0] for finding in findings if finding.path}
-    complete = {**defaults, **{n: v for n, v in shaped.items() if n not in odd}, **values}
+    complete = {**defaults, **{n: v for n, v in values_read.items() if n not in odd}, **values}
     return {name: complete[name] for name in plugin.settings}
 
 
@@ -206,8 +206,8 @@ def describe(plugin: Plugin, *, settled: bool = False) -> str:
 
 def _named(fields: Mapping[str, Field] | None) -> list[SettingRow]:
     """Rows of design inputs or scenario conditions: an optional one has a default only if it is declared."""
-    undeclared = {name for name, field in (fields or {}).items() if not field.required and field.default is None}
-    return [replace(row, default="") if row.name in undeclared else row for row in rows(fields or {})]
+    names = {name for name, field in (fields or {}).items() if not field.required and field.default is None}
+    return [replace(row, default="") if row.name in names else row for row in rows(fields or {})]
 
 
 def _narrow(line: SettingRow) -> SettingRow:

@@ -116,19 +116,19 @@ def _union(members: tuple[Any, ...], quantity: Quantity | None) -> Any:
         if value is None and type(None) in members:
             return None
         kinds: dict[str, None] = {}
-        intended = None  # the intended member: the right kind with invalid contents
+        nearest = None  # the intended member: the right kind with invalid contents
         for adapter in adapters:
             try:
                 return adapter.validate_python(value, context={**info.context, "lenient": False})
             except ValidationError as error:
                 kind = expected(error)
                 if kind is None:
-                    intended = intended or adapter
+                    nearest = nearest or adapter
                 else:
                     kinds[kind] = None
-        if intended is None:
+        if nearest is None:
             raise wrong_kind(" or ".join(kinds), value)
-        return intended.validate_python(value, context=info.context)
+        return nearest.validate_python(value, context=info.context)
 
     return Annotated[Union[(*parts, *({type(None)} & {*members}))], WrapValidator(validate)]
 
@@ -167,9 +167,9 @@ def members_of(hint: Any) -> dict[str, Field]:
 def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, Any]], Any] | None = None) -> Any:
     """A mapping with these keys and no others; the result contains the given ones, through `build` if available."""
     fields = {key: _table_field(entry) for key, entry in entries.items()}
-    required = [key for key, entry in entries.items() if entry.required]
+    required_keys = [key for key, entry in entries.items() if entry.required]
     record: Any = typing_extensions.TypedDict(name, fields, total=False)  # type: ignore[misc]
-    extra: Any = {"required": required} if required else {}
+    extra: Any = {"required": required_keys} if required_keys else {}
     setattr(record, "__pydantic_config__", ConfigDict(extra="forbid", json_schema_extra=extra))  # noqa: B010
 
     def validate(value: Any, handler: Any, info: Any) -> Any:
@@ -179,12 +179,12 @@ def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, An
             raise wrong_kind("a mapping", value)
         unknown = [str(key) for key in itertools.islice((k for k in value if k not in entries), MOST)]
         mistakes = [Finding((), f"unknown key '{key}'{_hint(key, value, entries)}", key) for key in unknown]
-        intended = {near for near in (intended_key(key, entries) for key in unknown) if near and near not in value}
-        missing = [key for key in required if key not in value and key not in intended]
+        meant_keys = {near for near in (intended_key(key, entries) for key in unknown) if near and near not in value}
+        missing = [key for key in required_keys if key not in value and key not in meant_keys]
         mistakes.extend(Finding((), _missing(key, entries[key])) for key in missing)
         entries_of_value = {key: value[key] for key in entries if key in value}
         if build is None and info.context.get("lenient"):
-            return {**handler(entries_of_value), **dict.fromkeys([*intended, *missing])}
+            return {**handler(entries_of_value), **dict.fromkeys([*meant_keys, *missing])}
         try:
             result = handler(entries_of_value)
         except ValidationError as error:

@@ -228,11 +228,11 @@ class _Parser:
         depth = 1 + max(a.depth for a in arguments)
         return Term("call", tuple(arguments), text=name.text, at=name.at, length=length, depth=depth)
 
-    def close(self, text: str, opened: _Token) -> None:
+    def close(self, text: str, bracket: _Token) -> None:
         if self.token.text == text:
             self.take()
         elif self.token.kind == "end":
-            raise self.fail("this parenthesis is never closed", opened)
+            raise self.fail("this parenthesis is never closed", bracket)
         elif self.token.text in RELATIONS:
             raise self.fail("a comparison is not allowed inside parentheses", self.token)
         else:

@@ -33,7 +33,7 @@ class Placed:
 class Placements:
     """The valid stages, and the solvers of all stages: None for an unknown one."""
 
-    placed: list[Placed]
+    stages: list[Placed]
     solvers: list[SolverPlugin | None]
 
     @property
@@ -65,7 +65,7 @@ def stages(ctx: Context, study_sections: Mapping[str, Any], goals: Goals) -> Pla
 
 
 def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
-    placed: list[Placed] = []
+    placed_stages: list[Placed] = []
     solvers: list[SolverPlugin | None] = []
     all_names = [section and section["name"] for section in sections]
     for position, section in enumerate(sections):
@@ -83,8 +83,8 @@ def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
             message = f"solver '{plugin.name}' does not learn from designs of an earlier stage; leave it out"
             ctx.add((*path, "start_from"), message, key="")
         if use is not None:
-            placed.append(Placed(Stage(name or "", use, budget, start), path))
-    return Placements(placed, solvers)
+            placed_stages.append(Placed(Stage(name or "", use, budget, start), path))
+    return Placements(placed_stages, solvers)
 
 
 def _search(
@@ -171,13 +171,13 @@ def _budget_needed(ctx: Context, plugin: SolverPlugin, section: Mapping[str, Any
         ctx.add(where, f"solver '{plugin.name}' searches until it is stopped: 'budget' is missing")
 
 
-def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> None:
+def against_problem(ctx: Context, placed_stages: Sequence[Placed], problem: Any) -> None:
     """The solvers' findings about `problem`: their `check(problem)`, and the minimum budget."""
-    for item in placed:
+    for item in placed_stages:
         solver = item.stage.solver
         path: Path = (*item.path, "solver")
         try:
-            needed = _minimum_budget(solver, problem)
+            least = _minimum_budget(solver, problem)
         except InvalidSetting as error:
             steps = error.name.split(".")  # 'sweep.mass' leads into the setting 'sweep'
             if steps[0] in solver.plugin.settings:
@@ -189,8 +189,8 @@ def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> Non
             ctx.failed(solver.plugin, error, path)
             continue
         evaluations = item.stage.budget.evaluations
-        if evaluations is not None and evaluations < needed:
-            message = f"solver '{solver.plugin.name}' needs at least {needed} designs, not {evaluations}"
+        if evaluations is not None and evaluations < least:
+            message = f"solver '{solver.plugin.name}' needs at least {least} designs, not {evaluations}"
             ctx.add((*item.path, "budget", "evaluations"), message)
 
 
@@ -208,6 +208,6 @@ def _minimum_budget(solver: Use[SolverPlugin], problem: Any) -> int:
 ROOTS, SMALLEST = 1.2, 12
 
 
-def population(evaluations: int, most: int) -> int:
-    """The population for a budget of `evaluations`; `most` is the solver's own default."""
-    return max(2, min(most, max(SMALLEST, round(ROOTS * math.sqrt(evaluations))), evaluations))
+def population(evaluations: int, default: int) -> int:
+    """The population for a budget of `evaluations`; `default` is the solver's own default."""
+    return max(2, min(default, max(SMALLEST, round(ROOTS * math.sqrt(evaluations))), evaluations))

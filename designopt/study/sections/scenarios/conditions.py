@@ -77,25 +77,25 @@ def scenarios(
     samples.
     """
     conditions = model.conditions if model else None
-    required = [n for n, item in (conditions or {}).items() if item.required]
+    required_names = [n for n, item in (conditions or {}).items() if item.required]
     if sections is None:
-        if required and model:
-            ctx.add((), f"'scenarios' is missing: model '{model.name}' needs {', '.join(required)}")
+        if required_names and model:
+            ctx.add((), f"'scenarios' is missing: model '{model.name}' needs {', '.join(required_names)}")
         return [Scenario("nominal")]
     try:
-        collected = _ScenarioList(None if conditions is None else fields_type("scenario", conditions), conditions)
+        scenarios = _ScenarioList(None if conditions is None else fields_type("scenario", conditions), conditions)
     except PluginError as error:
         ctx.add(path, str(error))
         return []
     if isinstance(sections, Mapping):
         if "use" in sections:
-            _several(ctx, collected, sections, model, seed, path)
+            _several(ctx, scenarios, sections, model, seed, path)
         else:
             ctx.add(
                 path,
                 "expected a list of scenarios, [{name: slow, speed: 2}, ...], or a sample of them: {use: sobol, ...}",
             )
-        return collected.scenarios
+        return scenarios.scenarios
     if not sections:
         hint = "; without this key there is one named 'nominal'" if path == ("scenarios",) else ""
         ctx.add(path, f"at least one scenario is needed{hint}")
@@ -104,42 +104,42 @@ def scenarios(
         if section is None or ctx.full:
             continue
         if "use" in section:
-            _several(ctx, collected, section, model, seed, section_path)
+            _several(ctx, scenarios, section, model, seed, section_path)
         elif conditions is not None and "count" in section and "count" not in conditions:
             ctx.add(section_path, "'use' is missing: a sample of scenarios needs a sampler, as in use: sobol")
         else:
-            _single(ctx, collected, section, model, section_path)
-    return collected.scenarios
+            _single(ctx, scenarios, section, model, section_path)
+    return scenarios.scenarios
 
 
 def _single(
-    ctx: Context, collected: _ScenarioList, section: Mapping[str, Any], model: ModelPlugin | None, path: Path
+    ctx: Context, scenarios: _ScenarioList, section: Mapping[str, Any], model: ModelPlugin | None, path: Path
 ) -> None:
     scenario_keys = {
-        k: v for k, v in section.items() if k == "name" or ("name" not in section and collected.is_misspelt_name(k))
+        k: v for k, v in section.items() if k == "name" or ("name" not in section and scenarios.is_misspelt_name(k))
     }
-    named, mistakes = check(known_checker(ScenarioSection), scenario_keys, ctx.read)
+    keys, mistakes = check(known_checker(ScenarioSection), scenario_keys, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in mistakes)
     values = {k: v for k, v in section.items() if k not in scenario_keys}
-    if collected.against is not None:
-        values, wrong = check(collected.against, values, ctx.read)
+    if scenarios.against is not None:
+        values, wrong = check(scenarios.against, values, ctx.read)
         ctx.findings.extend(finding.below(path) for finding in wrong)
     elif model is not None:
         refuse_units(ctx, values, path)
     if not mistakes:
-        collected.add(ctx, Scenario(named["name"], values or {}), (*path, "name"))
+        scenarios.add(ctx, Scenario(keys["name"], values or {}), (*path, "name"))
 
 
 def _several(
-    ctx: Context, collected: _ScenarioList, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path
+    ctx: Context, scenarios: _ScenarioList, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path
 ) -> None:
     """The scenarios of files or a table, or of a sample."""
-    left = MOST_SCENARIOS - len(collected.scenarios)
+    left = MOST_SCENARIOS - len(scenarios.scenarios)
     if section["use"] in trials.SOURCES:
         for trial in trials.trials(ctx, section, model, path, left):
             with trial.row.findings(ctx):
-                collected.add(ctx, trial.scenario, (*trial.row.path, "name"))
+                scenarios.add(ctx, trial.scenario, (*trial.row.path, "name"))
         return
     for scenario in sample.sampled(ctx, section, model, seed, path, left):
-        if not collected.add(ctx, scenario, path, at="name" if "name" in section else "use"):
+        if not scenarios.add(ctx, scenario, path, at="name" if "name" in section else "use"):
             break

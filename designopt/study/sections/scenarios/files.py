@@ -57,9 +57,9 @@ class _ScenarioRow:
 
 
 def trials(
-    ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, path: Path, most: int
+    ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, path: Path, limit: int
 ) -> list[_ScenarioRow]:
-    """The scenarios of the section at `path` with ``use: files`` or ``use: table``; at most `most`."""
+    """The scenarios of the section at `path` with ``use: files`` or ``use: table``; at most `limit`."""
     settings, mistakes = check(
         known_checker(FilesSection if section["use"] == "files" else TableSection), section, ctx.read
     )
@@ -71,8 +71,10 @@ def trials(
         if settings["use"] == "files"
         else _table_scenarios(ctx, settings, model, path)
     )
-    if len(file_scenarios) > most:
-        ctx.add(path, f"at most 10000 scenarios are allowed; {most} are left for these {len(file_scenarios)}", at="use")
+    if len(file_scenarios) > limit:
+        ctx.add(
+            path, f"at most 10000 scenarios are allowed; {limit} are left for these {len(file_scenarios)}", at="use"
+        )
         return []
     return file_scenarios
 
@@ -148,9 +150,9 @@ def _table_scenarios(ctx: Context, settings: Mapping[str, Any], model: ModelPlug
     common = _common(ctx, settings, model, path, columns)
     if common is None:
         return []
-    rest = {n: f for n, f in (model.conditions or {}).items() if n not in common}
-    against = None if model.conditions is None else fields_type("scenario", model.conditions, rest)
-    files = [name for name, field in rest.items() if takes_file(field)]
+    own_fields = {n: f for n, f in (model.conditions or {}).items() if n not in common}
+    against = None if model.conditions is None else fields_type("scenario", model.conditions, own_fields)
+    files = [name for name, field in own_fields.items() if takes_file(field)]
     folder = file.name[: max(file.name.rfind("/"), file.name.rfind(":")) + 1]
     row_scenarios = []
     for number, row in enumerate(table_rows, 1):
@@ -175,9 +177,9 @@ def _table_scenarios(ctx: Context, settings: Mapping[str, Any], model: ModelPlug
 
 
 def _common(
-    ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path, varied: Collection[str]
+    ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path, other_names: Collection[str]
 ) -> dict[str, Any] | None:
-    """The conditions common to all scenarios; None if they are invalid. Those of `varied` come from elsewhere."""
+    """The conditions common to all scenarios; None if they are invalid. Those of `other_names` come from elsewhere."""
     values = dict(settings.get("with") or {})
     if model.conditions is None:
         refuse_units(ctx, values, (*path, "with"))
@@ -187,11 +189,11 @@ def _common(
     for name in unknown:
         hint = nearest_or_all(name, [n for n in model.conditions if n not in values])
         ctx.add((*path, "with", name), f"model '{model.name}' has no scenario condition '{name}'{hint}", key="")
-    checked, wrong = check(fields_type("scenario", model.conditions, mine), {n: values[n] for n in mine}, ctx.read)
+    conditions, wrong = check(fields_type("scenario", model.conditions, mine), {n: values[n] for n in mine}, ctx.read)
     ctx.findings.extend(finding.below((*path, "with")) for finding in wrong)
     if settings["use"] == "files":
-        lacking = [n for n, f in model.conditions.items() if f.required and n not in values and n not in varied]
+        lacking = [n for n, f in model.conditions.items() if f.required and n not in values and n not in other_names]
         if lacking:
             ctx.add(path, f"'with' lacks {', '.join(lacking[:20])}, which model '{model.name}' needs")
             return None
-    return None if wrong or unknown else dict(checked)
+    return None if wrong or unknown else dict(conditions)

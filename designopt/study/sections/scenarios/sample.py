@@ -56,11 +56,11 @@ SampleEntry = Annotated[SampleSection, JsonKeywords(additionalProperties=True)]
 
 
 def sampled(
-    ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path, most: int
+    ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path, limit: int
 ) -> list[Scenario]:
-    """The scenarios of the sample at `path`, at most `most`; none if it is invalid."""
+    """The scenarios of the sample at `path`, at most `limit`; none if it is invalid."""
     before = len(ctx.findings)
-    settings, use = _checked(ctx, section, path, most)
+    settings, use = _checked(ctx, section, path, limit)
     if settings is None:
         return []
     spreads = _spreads(ctx, settings, model, path)
@@ -90,7 +90,7 @@ def generator(seed: int, section: str | int, name: str) -> np.random.Generator:
 
 
 def _checked(
-    ctx: Context, section: Mapping[str, Any], path: Path, most: int
+    ctx: Context, section: Mapping[str, Any], path: Path, limit: int
 ) -> tuple[dict[str, Any] | None, Use[SolverPlugin] | None]:
     """The valid keys of the sample itself, and its sampler with the settings among them."""
     word = section["use"]
@@ -123,13 +123,13 @@ def _checked(
     data = section if plugin else {key: value for key, value in section.items() if key in sample_keys}
     sample_settings, mistakes = check(against, data, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in mistakes)
-    if (sample_settings["count"] or 0) > most:
-        ctx.add((*path, "count"), f"at most 10000 scenarios are allowed; {most} are left for this sample")
+    if (sample_settings["count"] or 0) > limit:
+        ctx.add((*path, "count"), f"at most 10000 scenarios are allowed; {limit} are left for this sample")
         plugin = None
     if mistakes or plugin is None:
         return sample_settings, None
-    chosen = {**{n: section[n] for n in sampler_settings if n in section}, "samples": sample_settings["count"]}
-    use, wrong = settings.validate(plugin, chosen, ctx.read)
+    plugin_settings = {**{n: section[n] for n in sampler_settings if n in section}, "samples": sample_settings["count"]}
+    use, wrong = settings.validate(plugin, plugin_settings, ctx.read)
     ctx.findings.extend(_renamed(finding).below(path) for finding in wrong)
     return sample_settings, use
 
@@ -180,11 +180,11 @@ def _spreads(
 def _common(
     ctx: Context,
     sample_settings: Mapping[str, Any],
-    varied: Mapping[str, ConditionSpread | None],
+    spreads: Mapping[str, ConditionSpread | None],
     model: ModelPlugin | None,
     path: Path,
 ) -> dict[str, Any]:
-    """The conditions common to all scenarios of the sample; those neither here nor in `varied` are missing."""
+    """The conditions common to all scenarios of the sample; those neither here nor in `spreads` are missing."""
     vary, values = sample_settings.get("vary", {}) or {}, dict(sample_settings.get("with", {}) or {})
     for name in [n for n in values if n in vary]:
         ctx.add((*path, "with", name), f"'{name}' is also in 'vary'; remove one of them", key="")
@@ -192,15 +192,15 @@ def _common(
     if model is None or model.conditions is None:
         refuse_units(ctx, values if model is not None else {}, (*path, "with"))
         return values
-    rest = [n for n in model.conditions if n not in varied and n not in vary]
+    constant_names = [n for n in model.conditions if n not in spreads and n not in vary]
     valid = None not in (sample_settings.get("vary", {}), sample_settings.get("with", {})) and not ctx.unknown_key(path)
-    checked, wrong = check(settings.fields_type("scenario", model.conditions, rest), values, ctx.read)
+    conditions, wrong = check(settings.fields_type("scenario", model.conditions, constant_names), values, ctx.read)
     for finding in wrong:
         if finding.path or finding.key is not None:
             ctx.findings.append(finding.below((*path, "with")))
         elif valid and all(name in model.conditions for name in vary):  # a condition is missing
             ctx.findings.append(finding.below(path))
-    return checked or {}
+    return conditions or {}
 
 
 def _unit_sample(

@@ -166,10 +166,10 @@ def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float |
     if value is None:
         return None
     if item is not None:
-        checked = ctx.checked(value, item, path)
-        if checked is None or not isinstance(checked, (int, float)):
+        number = ctx.checked(value, item, path)
+        if number is None or not isinstance(number, (int, float)):
             return None
-        return checked
+        return number
     amount, findings = check(known_checker(Amount), value, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in findings)
     if findings:
