@@ -6,9 +6,14 @@ import sys
 import numpy as np
 import pytest
 from pymoo.algorithms.soo.nonconvex.ga import GA as PymooGA
+from pymoo.core.problem import Problem as SearchProblem
+from pymoo.operators.crossover.sbx import SBX
 from pymoo_cases import asks_of_pymoo, run, solved
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
+from designopt.solvers.evolution.labels import label_columns
+from designopt.solvers.evolution.many_objectives import NSGA2
+from designopt.solvers.evolution.pymoo_search import Crossover, Mutation, variation
 from designopt.solvers.evolution.single_objective import CMAES, Genetic
 from designopt.study.study import DesignVariable
 from designopt.testing import problem_from
@@ -218,3 +223,41 @@ def test_cma_es_neither_prints_nor_writes_nor_reads_options_of_the_working_folde
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert (process.stdout, process.stderr) == ("", "")
     assert [path.name for path in tmp_path.iterdir()] == ["cma_signals.in"]
+
+
+# ------------------------------------------------------------------------------------------------------------ labels
+
+LABELS = DesignVariable("label", "choice", values=("a", "b", "c", "d", "e", "f"))
+
+
+@pytest.mark.parametrize("solver", [Genetic(population=12), NSGA2(population=12)], ids=by_name)
+def test_a_label_that_no_known_design_has_and_whose_neighbours_are_bad_is_found(solver):
+    """As numbers, the first label would have to become the last in one step."""
+    cost = {"a": 1.0, "b": 2.0, "c": 2.0, "d": 2.0, "e": 2.0, "f": 0.0}
+    problem = minimised(lambda label, x: cost[label] + x**2, (LABELS, PLANE[0]))
+    start = np.column_stack([np.zeros(12), np.linspace(0.1, 1.0, 12)])
+    for seed in range(5):
+        assert (run(solver, problem, 200, seed=seed, start=start).X[:, 0] == 5.0).sum() > 20
+
+
+def test_labels_are_exchanged_and_redrawn_while_numbers_vary_as_in_pymoo():
+    problem = minimised(lambda label, x, y: x, (LABELS, *PLANE))
+    box = SearchProblem(n_var=3, xl=problem.space.lower, xu=problem.space.upper)
+    operators = variation(Crossover(), Mutation(), problem.space)
+    rng = np.random.default_rng(1)
+    parents = np.stack([np.zeros((4000, 3)), np.full((4000, 3), 5.0)])
+    parents[:, :, 1:] = rng.random((2, 4000, 2))
+    children = operators["crossover"]._do(box, parents, random_state=np.random.default_rng(2))
+    assert (np.sort(children[:, :, 0], axis=0) == [[0.0], [5.0]]).all()
+    assert np.mean(children[0, :, 0] == 5.0) == pytest.approx(0.5, abs=0.05)
+    numbers = SBX(prob=0.9, eta=15.0)._do(box, parents, random_state=np.random.default_rng(2))
+    assert np.array_equal(children[:, :, 1:], numbers[:, :, 1:])
+    mutants = operators["mutation"]._do(box, parents[0].copy(), random_state=rng)[:, 0]
+    shares = np.bincount(mutants.astype(int), minlength=6) / len(mutants)
+    assert shares == pytest.approx([5 / 6, *[1 / 30] * 5], abs=0.02)  # half of one in three parameters
+
+
+def test_a_choice_among_numbers_keeps_their_order():
+    numbered = DesignVariable("size", "choice", values=(4, 6, 8))
+    assert label_columns(minimised(lambda size, x: x, (numbered, PLANE[0])).space) == {}
+    assert label_columns(minimised(lambda label, x: x, (PLANE[0], LABELS)).space) == {1: 6}

@@ -73,7 +73,7 @@ class Elitist:
         self._box = Box(
             n_var=len(space.free), n_obj=len(problem.objectives), n_ieq_constr=1, xl=space.lower, xu=space.upper
         )
-        self._operators = variation(crossover, mutation)
+        self._operators = variation(crossover, mutation, space)
         self._sorting, self._crowding = NonDominatedSorting(), get_crowding_function("cd")
         self._requested = {row.tobytes() for row in start.X + 0.0}
         start_population = Population.from_outcomes(space.to_search(start.X), start).take(~start.failed)

@@ -38,9 +38,9 @@ class NSGA2(Generations):
     pymoo.
 
     The search coordinates are the logarithms of log-scale parameters; integers and choices are real numbers, rounded
-    when a design is made, so that small steps add up. Limits, relations and failures form one constraint with the order
-    feasible, infeasible, invalid, failed; feasible designs are compared by dominance and crowding. With one objective
-    this is an elitist genetic algorithm.
+    when a design is made, so that small steps add up; choices among words are exchanged and redrawn. Limits, relations
+    and failures form one constraint with the order feasible, infeasible, invalid, failed; feasible designs are compared
+    by dominance and crowding. With one objective this is an elitist genetic algorithm.
 
     Designs from ``start_from`` enter the first population with their results, the best by rank and crowding if they
     exceed `population`; random designs complete it. No design is proposed twice in a stage: if mating finds no new one
@@ -153,7 +153,7 @@ class NSGA3:
                 directions,
                 selection=TournamentSelection(func_comp=_feasibility_tournament),
                 **general,
-                **variation(self.crossover, self.mutation),
+                **variation(self.crossover, self.mutation, problem.space),
             ),
             lambda: ReferenceDirectionSurvival(directions),
             problem,

@@ -1,7 +1,8 @@
 """The common ask-and-tell loop of pymoo's evolutionary algorithms, and their common settings.
 
 The search coordinates are the logarithms of log-scale parameters; integers and choices are real numbers, rounded when a
-design is made, so that small steps add up. Limits, relations and failures form one constraint with the order feasible,
+design is made, so that small steps add up. Choices among words have no order: parents exchange them, and mutations draw
+another one (`labels`). Limits, relations and failures form one constraint with the order feasible,
 infeasible, invalid, failed (`Outcomes.rank_violation`).
 
 Known designs enter the first population, the best by the algorithm's own selection if there are too many; random
@@ -22,6 +23,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting, Quantity
 from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.solvers.evolution.labels import label_columns, operators_of
 from designopt.space import Space
 
 #: Reason for an early end in a small discrete space.
@@ -54,13 +56,21 @@ HowToCross = Annotated[Crossover, Quantity("", "crossover of two parents")]
 HowToMutate = Annotated[Mutation, Quantity("", "mutation of a child")]
 
 
-def variation(crossover: Crossover | Mapping[str, Any], mutation: Mutation | Mapping[str, Any]) -> dict[str, Any]:
-    """pymoo's operators for these settings, which studies built in Python may give as mappings."""
+def variation(
+    crossover: Crossover | Mapping[str, Any], mutation: Mutation | Mapping[str, Any], space: Space
+) -> dict[str, Any]:
+    """pymoo's operators for these settings, which studies built in Python may give as mappings, in a `space`."""
     from pymoo.operators.crossover.sbx import SBX
     from pymoo.operators.mutation.pm import PM
 
     cross = Crossover(**crossover) if isinstance(crossover, Mapping) else crossover
     mutate = Mutation(**mutation) if isinstance(mutation, Mapping) else mutation
+    if labels := label_columns(space):
+        exchange, redraw = operators_of()
+        return {
+            "crossover": exchange(labels, prob=cross.probability, eta=cross.eta),
+            "mutation": redraw(labels, prob=mutate.probability, eta=mutate.eta),
+        }
     return {
         "crossover": SBX(prob=cross.probability, eta=cross.eta),
         "mutation": PM(prob=mutate.probability, eta=mutate.eta),
@@ -93,7 +103,7 @@ class Generations:
         start: Outcomes,
     ) -> str:
         """The `search` of this module with these settings."""
-        how = variation(self.crossover, self.mutation)
+        how = variation(self.crossover, self.mutation, problem.space)
         return search(
             functools.partial(build, **how),
             select,
