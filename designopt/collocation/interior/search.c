@@ -5,6 +5,8 @@ static const double S_MAX = 100.0, RUNS_AWAY = 1e10;
 /* Larger barriers are left at the multiple `kappa_early` of them: steps to their minimum are lost. The last ones are left
    at KAPPA_EPSILON, which decides the last digits. */
 static const double LARGE_BARRIER = 1e-5;
+/* Length of a short step, in scaled variables: a quarter of the range. */
+static const double SHORT_STEP = 0.5;
 enum { PATIENCE = 15 };
 /* Without the scales of cost and equations nothing may be violated by more than this (IPOPT's constr_viol_tol,
    dual_inf_tol and compl_inf_tol, and those of its acceptable level): a small scale hides what is missed. */
@@ -155,8 +157,11 @@ static int iterate(Interior *t, double least) {
     if (t->tiny > 1) return 0;
     int found = find_step(t);
     if (found < 1) return found;
-    /* a step of second order helps where complementarity is what is missed, and the matrix is that of a minimum */
-    if (t->mu < g->second_below && t->shift == 0.0 && e.primal <= e.complementarity) find_second(t);
+    /* a step of second order helps where the matrix is that of a minimum, and complementarity is what is missed, or the
+       equations are nearly linear along the step */
+    if (t->mu < g->second_below && t->shift == 0.0 &&
+        (e.primal <= e.complementarity || largest_of(t->step, g->n) <= SHORT_STEP))
+        find_second(t);
     found = search_line(t);
     if (found < 1) return found;
     t->step_size = largest_of(t->step, g->n);

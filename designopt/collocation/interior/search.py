@@ -123,7 +123,7 @@ PUSH, BARRIER = {False: 1e-2, True: 1e-8}, {False: 0.1, True: 1e-5}
 #: Multiple of a barrier parameter above 1e-5 to which its optimality conditions are solved; IPOPT's is 10.
 KAPPA_EARLY = 100.0
 #: Barrier parameter below which steps of second order are tried; IPOPT has none with its default barrier strategy.
-SECOND_BELOW = 1e-3
+SECOND_BELOW = 1e-5
 
 
 class Interior:
