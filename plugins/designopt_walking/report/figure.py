@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section, stored_arrays
 from designopt.report.drawing import DrawnMotion, draw
@@ -31,7 +31,7 @@ _OF_FORCE = ("percent", "ground_force")
 _LATERAL = 2
 
 
-@report("walking_figure", version=1, arrays=_OF_WALK)
+@report_part("walking_figure", version=1, arrays=_OF_WALK)
 def walking_figure(result: Result) -> Section | None:
     """The walker in motion with the forces of the ground as arrows, over one cycle with a time slider."""
     plot = partial(_motion, names=side_names(result))
@@ -48,7 +48,7 @@ def walking_figure(result: Result) -> Section | None:
 _SCALE = "Drawn to scale. Arrows are the forces of the ground, all with one scale."
 
 
-@report("ground_force", version=1, arrays=_OF_FORCE)
+@report_part("ground_force", version=1, arrays=_OF_FORCE)
 def ground_force(result: Result) -> Section | None:
     """Vertical, fore-aft and, in space, lateral force of the ground on each foot over the cycle, beside a recording."""
     names = side_names(result)

@@ -1,4 +1,4 @@
-"""Tables for the terminal."""
+"""What commands print about a store. The sentence on an unfinished run also heads its page."""
 
 from __future__ import annotations
 
@@ -165,7 +165,8 @@ def analysis_table(result: Result) -> str:
     """The results of the first designs in the first scenarios, one line each, as aligned plain text without a final
     newline.
 
-    It ends with the number of omitted lines, and a note for each notable output above 0.
+    It ends with the number of omitted lines, a warning for each output of a single design beyond its usual range, and
+    a note for each notable output above 0.
     """
     if not len(result.outcomes):
         return without_feasible(result)
@@ -188,6 +189,7 @@ def analysis_table(result: Result) -> str:
         if n > 0
     ]
     more = [f"{' and '.join(left)} in the report"] if left else []
+    more += [f"warning: {clause}" for clause in unusual(result)]
     return "\n".join([*_aligned(lines, len(head) - len(figures)), *more, *notable(result), *broken_limits(result)])
 
 
