@@ -27,7 +27,7 @@ from designopt_walking.programs.tendons import (
     TendonStrains,
 )
 from designopt_walking.results.fibres import FibresAlong, fibres_along
-from designopt_walking.results.outputs import TENDON_OUTPUTS
+from designopt_walking.results.outputs import TENDON_OUTPUTS, tendon_peaks
 from designopt_walking.system import stacked
 from designopt_walking.walker import Walker, idle_forces
 
@@ -129,8 +129,8 @@ class SquatToStand:
             iterations=float(solution.iterations),
         )
         sampled, along = _sampled(walker, solution)
-        stored = cast(SquatOutputs, {**outputs, **_of_tendons(walker, along)})
-        return stored, {name: sampled[name] for name in arrays}
+        peaks = tendon_peaks(along.tendon_strain, along.tendon_energy) if walker.muscles.compliant else {}
+        return cast(SquatOutputs, {**outputs, **peaks}), {name: sampled[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The motion as a program in which the spring is an unknown."""
@@ -164,17 +164,6 @@ def _spring_work(walker: Walker, solution: Solution) -> float:
     (name,) = (n for device in walker.devices for n in device.moments)
     first, last = (float(solution.phase.values[name][i]) for i in (0, -1))
     return 0.5 * solution.parameters["knee_stiffness"] * (first**2 - last**2)
-
-
-def _of_tendons(walker: Walker, along: FibresAlong) -> dict[str, float]:
-    """The `_TENDON_OUTPUTS`; none of rigid tendons."""
-    if not walker.muscles.compliant:
-        return {}
-    stored = along.tendon_energy.sum(axis=1)
-    return {
-        "peak_tendon_strain": float(along.tendon_strain.max()),
-        "peak_tendon_energy": float(stored.max()),
-    }
 
 
 def _sampled(walker: Walker, solution: Solution) -> tuple[dict[str, NDArray[Any]], FibresAlong]:

@@ -96,11 +96,13 @@ def tendon_outputs(walk: SolvedWalk) -> dict[str, float]:
     if not walk.walker.muscles.compliant:
         return {}
     observed = walk.points.observed
-    return {
-        "peak_tendon_strain": float(observed.tendon_strain.max()),
-        "peak_tendon_energy": float(observed.tendon_energy.sum(axis=1).max()),
-        "tendon_work": float(walk.points.integral(np.maximum(observed.tendon_power, 0.0)).sum()),
-    }
+    work = float(walk.points.integral(np.maximum(observed.tendon_power, 0.0)).sum())
+    return {**tendon_peaks(observed.tendon_strain, observed.tendon_energy), "tendon_work": work}
+
+
+def tendon_peaks(strain: Floats, energy: Floats) -> dict[str, float]:
+    """Of tendons with this `strain` (n, k) and `energy` (n, k) J at n instants."""
+    return {"peak_tendon_strain": float(strain.max()), "peak_tendon_energy": float(energy.sum(axis=1).max())}
 
 
 def mesh_outputs(coarse: Solution, finer: Solution, angles: Sequence[str]) -> dict[str, float]:
