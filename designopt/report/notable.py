@@ -122,9 +122,13 @@ def best_program_warnings(result: Result) -> tuple[str, ...]:
 
 def unusual(result: Result) -> list[str]:
     """Clauses on outputs of the recommended design beyond the ranges that the model declares as usual, with the number
-    of feasible designs within them in all scenarios."""
+    of feasible designs within them in all scenarios; of the only design in a study without objectives."""
     recommendation, problem, clauses = result.recommended(), result.problem, list[str]()
-    if recommendation is None:
+    if recommendation is not None:
+        row = recommendation[1]
+    elif not problem.objectives and len(result.outcomes) == 1:
+        row = 0
+    else:
         return []
     scales, unreached = display_scales(result), None
     for name, output in problem.model.plugin.outputs.items():
@@ -134,19 +138,20 @@ def unusual(result: Result) -> list[str]:
         low, high = quantity.usual
         values = result.outcomes.figures[name]
         beyond = np.where(np.isfinite(values), np.maximum(low - values, values - high), -np.inf)
-        worst = int(np.argmax(beyond[recommendation[1]]))
-        if beyond[recommendation[1], worst] > 0.0:
+        worst = int(np.argmax(beyond[row]))
+        if beyond[row, worst] > 0.0:
             where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
             factor, unit = scales[name]
             unit_text = f" {unit}" if unit else ""
-            texts = [number(factor * v) for v in (float(values[recommendation[1], worst]), low, high)]
+            texts = [number(factor * v) for v in (float(values[row, worst]), low, high)]
             reached = _within(result, beyond.max(axis=1))
             unreached = unreached if reached else len(clauses)
+            share = reached or "no feasible design is within"
             clauses.append(
                 f"{_having(result, name)} {texts[0]}{unit_text}{where}, beyond {texts[1]} to {texts[2]}{unit_text}"
-                f" ({quantity.description}); {reached or 'no feasible design is within'}"
+                f" ({quantity.description}){f'; {share}' if problem.objectives else ''}"
             )
-    if unreached is not None:
+    if unreached is not None and problem.objectives:
         clauses[unreached] += f": check the inputs{', widen the space' if problem.space.free else ''}"
     return clauses
 
@@ -173,7 +178,8 @@ def notable_of_recommended(result: Result) -> list[str]:
 
 
 def _having(result: Result, name: str) -> str:
-    return f"the recommended design has {name}" if result.problem.space.free else f"{name} is"
+    has_choice = result.problem.space.free and result.problem.objectives
+    return f"the recommended design has {name}" if has_choice else f"{name} is"
 
 
 def sentences(result: Result, row: int) -> Iterator[str]:

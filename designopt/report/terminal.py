@@ -165,7 +165,8 @@ def analysis_table(result: Result) -> str:
     """The results of the first designs in the first scenarios, one line each, as aligned plain text without a final
     newline.
 
-    It ends with the number of omitted lines, and a note for each notable output above 0.
+    It ends with the number of omitted lines, a warning for each output of a single design beyond its usual range, and
+    a note for each notable output above 0.
     """
     if not len(result.outcomes):
         return without_feasible(result)
@@ -188,6 +189,7 @@ def analysis_table(result: Result) -> str:
         if n > 0
     ]
     more = [f"{' and '.join(left)} in the report"] if left else []
+    more += [f"warning: {clause}" for clause in unusual(result)]
     return "\n".join([*_aligned(lines, len(head) - len(figures)), *more, *notable(result), *broken_limits(result)])
 
 
@@ -283,11 +285,9 @@ def _used_budget(result: Result, stage: str) -> int:
     nothing."""
     rows, fidelity = result.designs_of(stage), result.problem.fidelity
     valid = int((~result.outcomes.invalid[rows[rows >= 0]]).sum())
-    of_search = result.cheap is not None and stage == result.study.stages[-1].name
-    cheap = (
-        len(result.cheap) * fidelity.cost if of_search and result.cheap is not None and fidelity is not None else 0.0
-    )
-    return math.ceil(valid + cheap - 1e-9)
+    cheap = result.cheap if stage == result.study.stages[-1].name else None
+    cost = 0.0 if cheap is None or fidelity is None else len(cheap) * fidelity.cost
+    return math.ceil(valid + cost - 1e-9)
 
 
 #: Reasons for the end of a session, as clauses.

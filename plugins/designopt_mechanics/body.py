@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Floats
+from designopt.lazy import casadi as ca
 
 #: Parts of the largest moment of inertia by which the triangle inequality may fail: published tensors are rounded.
 _ROUNDED = 1e-9
+#: kg/m^3 that no material has: osmium has 22 590.
+DENSEST = 23_000.0
 #: kg m^2 of no body: published tensors of links without extent have such entries, of either sign.
-_NOTHING = 1e-15
+NO_INERTIA = 1e-15
 
 
 class PartError(ValueError):
@@ -96,6 +99,19 @@ def tensor(inertia: ArrayLike) -> Floats:
     return array
 
 
+def inertia_tensor(body: Body) -> Any:
+    """(3, 3) kg m^2 the inertia of a body as an expression, as `tensor` gives it from numbers."""
+    inertia = body.inertia
+    if is_number(inertia):
+        return ca.SX(tensor(inertia))
+    if isinstance(inertia, (tuple, list)):
+        inertia = ca.vertcat(*(ca.horzcat(*row) if isinstance(row, (tuple, list)) else row for row in inertia))
+    moments = ca.SX(inertia)
+    if moments.is_scalar():
+        moments = moments * ca.DM([0.5, 0.5, 1.0])
+    return ca.diag(moments) if moments.shape == (3, 1) else moments
+
+
 def _check_inertia(moments: Floats, *, triangle: bool) -> None:
     if not np.isfinite(moments).all():
         raise BodyError("inertia", "is not finite")
@@ -103,7 +119,7 @@ def _check_inertia(moments: Floats, *, triangle: bool) -> None:
     if np.abs(moments - moments.T).max() > _ROUNDED * scale:
         raise BodyError("inertia", "is not symmetric")
     a, b, c = (float(v) for v in np.linalg.eigvalsh(moments))
-    if a < -max(_ROUNDED * scale, _NOTHING):
+    if a < -max(_ROUNDED * scale, NO_INERTIA):
         raise BodyError("inertia", f"has the negative principal moment {a:g} kg m^2")
     if triangle and c > a + b + _ROUNDED * scale:
         raise BodyError(

@@ -272,9 +272,9 @@ class Mesh:
     def fractions(self) -> Floats:
         """Fractions (slots,) of the phase at all points."""
         point_fractions = np.empty(self.slots)
-        for scheme, some in self.groups:
-            inner = self.nodes[some, None] + self.widths[some, None] * scheme.points[None, :]
-            point_fractions[self.bases[some, None] + np.arange(scheme.steps + 1)] = inner
+        for scheme, intervals in self.groups:
+            inner = self.nodes[intervals, None] + self.widths[intervals, None] * scheme.points[None, :]
+            point_fractions[self.bases[intervals, None] + np.arange(scheme.steps + 1)] = inner
         point_fractions[self.bases] = self.nodes
         return point_fractions
 
@@ -282,11 +282,11 @@ class Mesh:
     def weights(self) -> Floats:
         """Weights (slots,) of the quadrature over the fractions."""
         quadrature = np.zeros(self.slots)
-        for scheme, some in self.groups:
+        for scheme, intervals in self.groups:
             np.add.at(
                 quadrature,
-                self.bases[some, None] + np.arange(scheme.steps + 1),
-                self.widths[some, None] * scheme.weights[None, :],
+                self.bases[intervals, None] + np.arange(scheme.steps + 1),
+                self.widths[intervals, None] * scheme.weights[None, :],
             )
         return quadrature
 

@@ -119,9 +119,9 @@ class Options:
             _check_integer(name, getattr(self, name))
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
-        for name, most in (("intervals", MOST_INTERVALS), ("starts", MOST_STARTS)):
-            if getattr(self, name) > most:
-                raise ValueError(f"{name} must be at most {most}, not {getattr(self, name)}")
+        for name, limit in (("intervals", MOST_INTERVALS), ("starts", MOST_STARTS)):
+            if getattr(self, name) > limit:
+                raise ValueError(f"{name} must be at most {limit}, not {getattr(self, name)}")
         for name in ("tolerance", "acceptable_tolerance"):
             _check_positive(name, getattr(self, name))
         for name, value in (("time_limit", self.time_limit), ("mesh_check", self.mesh_check or None)):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from designopt.lazy import casadi as ca
-from designopt_mechanics.body import is_number, tensor
+from designopt_mechanics.body import inertia_tensor
 from designopt_mechanics.loads import Load
 from designopt_mechanics.state import TreeState, coordinates_by_frame, joint_slopes
 from designopt_mechanics.tree import Tree, TreeError
@@ -148,21 +148,11 @@ def _recursion(state: TreeState, gravity: Any, loads: Sequence[Load]) -> tuple[A
 def _inertial(body: Any, w: Any, alpha: Any, a: Any) -> tuple[Any, Any]:
     """Force and moment about the frame's origin that a body needs to move so."""
     centre = ca.SX(list(body.centre) if isinstance(body.centre, tuple) else body.centre)
-    inertia = ca.SX(tensor(body.inertia)) if is_number(body.inertia) else _tensor(body.inertia)
+    inertia = inertia_tensor(body)
     at_centre = a + ca.cross(alpha, centre) + ca.cross(w, ca.cross(w, centre))
     force = body.mass * at_centre
     moment = inertia @ alpha + ca.cross(w, inertia @ w) + ca.cross(centre, force)
     return force, moment
-
-
-def _tensor(inertia: Any) -> Any:
-    """(3, 3) from expressions, as `tensor` from numbers."""
-    if isinstance(inertia, (tuple, list)):
-        inertia = ca.vertcat(*(ca.horzcat(*row) if isinstance(row, (tuple, list)) else row for row in inertia))
-    moments = ca.SX(inertia)
-    if moments.is_scalar():
-        moments = moments * ca.DM([0.5, 0.5, 1.0])
-    return ca.diag(moments) if moments.shape == (3, 1) else moments
 
 
 def _on_frames(state: TreeState, loads: Sequence[Load]) -> dict[int, tuple[Any, Any]]:

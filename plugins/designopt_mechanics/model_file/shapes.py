@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from designopt_mechanics.body import Body, is_number
+from designopt_mechanics.body import DENSEST, Body, is_number
 from designopt_mechanics.model_file.nodes import At, joined
 
 #: Lengths (m) of each shape. A bar is solid, round or rectangular; a tube is round; a plate is a rectangle.
@@ -15,8 +15,8 @@ SHAPES = {
     "plate": (("length", "width", "thickness"), ()),
 }
 _AXES = ("x", "y", "z")
-#: kg/m^3: above that of osmium (22 590), and of light foams, below which a number states its unit.
-_DENSEST, _LIGHTEST = 23_000.0, 25.0
+#: kg/m^3 of light foams, below which a number states its unit.
+_LIGHTEST = 25.0
 
 
 def shaped_body(shape: str, at: At) -> Body:
@@ -65,7 +65,7 @@ def _density(at: At) -> Any:
     density = at.quantity("kg/m^3")
     if is_number(density) and not density > 0.0:
         raise at.wrong(f"{density:g} kg/m^3 is not a density")
-    if is_number(density) and density > _DENSEST:
+    if is_number(density) and density > DENSEST:
         raise at.wrong(
             f"{density:g} kg/m^3 is denser than any material (steel: 7850 kg/m^3, 7.85 g/cm^3): check its unit; "
             "a body that carries more than its shape states mass, centre and inertia"

@@ -15,6 +15,7 @@ from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, Redunda
 from designopt_mechanics.mechanism.loops import CannotClose, ClosedRows, LoopSolver
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
+from designopt_mechanics.tasks.limits import limit_notes, with_limits
 from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_redundant, refuse_structure
@@ -105,7 +106,13 @@ class InverseDynamicsTask:
 
     def declares(self) -> Declared:
         """Outputs and arrays."""
-        return self.results.declares()
+        return with_limits(self.results.declares(), self.settings.mechanism)
+
+    def notes(self, numbers: Mapping[str, float]) -> Iterator[str]:
+        """Notes on the table of the motion, and where the motion leaves limits of the file at these parameters."""
+        yield from self.motion.notes
+        values, rates, _ = self.motion.rows(self.time, self.settings.mechanism.column(numbers))
+        yield from limit_notes(self.settings.mechanism, self.motion.names, values, rates)
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]

@@ -17,6 +17,7 @@ from designopt.plugin import Declared, InputFile, InvalidDesign, InvalidSetting,
 from designopt.study.language.errors import StudyError
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter
+from designopt_mechanics.mechanism.plausibility import body_notes
 from designopt_mechanics.model_file.reading import read
 from designopt_mechanics.robot_files.reading import is_robot_file, read_robot
 from designopt_mechanics.robot_files.xml import ModelError
@@ -139,11 +140,13 @@ class MechanismModel:
         return task
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What a robot file has and the mechanism does not, and notes on the table of the motion."""
+        """What a robot file has and the mechanism does not; notes on improbable bodies, on the motion and its table."""
         is_robot = is_robot_file(self.file.content)
         omissions = read_robot(self.file.content, self.file.name).omissions if is_robot else ()
-        notes = self._task.motion.notes if isinstance(self._task, InverseDynamicsTask) else ()
-        return [*(f"{self.file.name}: {omission}" for omission in omissions), *notes]
+        numbers = self._numbers({}, conditions)
+        notes = self._task.notes(numbers) if isinstance(self._task, InverseDynamicsTask) else ()
+        of_file = [*omissions, *body_notes(self.mechanism, numbers)]
+        return [*(f"{self.file.name}: {note}" for note in of_file), *notes]
 
     def check(self) -> Iterator[InvalidSetting]:
         """Read the file and check the settings of the task."""

@@ -18,6 +18,7 @@ from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.sensitivities import closed_slopes, sensitive_system
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
+from designopt_mechanics.tasks.limits import with_limits
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles, refuse_redundant
 
@@ -109,7 +110,7 @@ class SimulationTask:
 
     def declares(self) -> Declared:
         """Outputs and arrays."""
-        return self.results.declares()
+        return with_limits(self.results.declares(), self.settings.mechanism)
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]

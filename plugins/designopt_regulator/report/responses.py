@@ -181,10 +181,10 @@ def _introduction(model: Regulated, signal: DrawnSignal) -> str:
         sizes = (model.setpoint_step, signal.unit), (model.load_step, signal.command_unit)
         steps = [f" by {number(size)} {unit}".rstrip() for size, unit in sizes]
         text = f"A step of the set-point{steps[0]} at 0, then one of the load{steps[1]} at the plant's input. "
-        more = " Each design's load comes when it has settled." if model.sample_time is None else ""
+        load_text = " Each design's load comes when it has settled." if model.sample_time is None else ""
     else:
-        text, more = "The reference steps, then the disturbance comes and stays. ", ""
-    return f"{text}The command of the controller is below, in the colour of its design.{more}"
+        text, load_text = "The reference steps, then the disturbance comes and stays. ", ""
+    return f"{text}The command of the controller is below, in the colour of its design.{load_text}"
 
 
 def _findings(

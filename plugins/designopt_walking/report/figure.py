@@ -61,18 +61,13 @@ def ground_force(result: Result) -> Section | None:
             {"height": 300, "note": "Positive pushes forward; braking is negative."},
         ),
     ]
+    introduction = "0 % is right heel strike: the vertical force rises through 5 % of body weight."
     if any(np.shape(arrays["ground_force"])[2] > _LATERAL for arrays in motions):
         note = {"height": 300, "note": "Positive pushes to the right."}
         figures.append(("Lateral force", partial(_forces, _LATERAL, "lateral force [N]", names=names), note))
-    recorded = any("recorded_force" in arrays for arrays in motions)
-    heel_strike = "0 % is right heel strike: the vertical force rises through 5 % of body weight."
-    return motion_section(
-        result,
-        "Ground force",
-        _OF_FORCE,
-        *figures,
-        introduction="Over the window of the recording, which is dotted." if recorded else heel_strike,
-    )
+        drawn_too = any(np.isfinite(arrays.get("recorded_force", np.nan)).any() for arrays in motions)
+        introduction = f"Over the window of the recording{', which is dotted' if drawn_too else ''}."
+    return motion_section(result, "Ground force", _OF_FORCE, *figures, introduction=introduction)
 
 
 def _motion(arrays: Arrays, *, names: Mapping[str, str]) -> Plot:

@@ -11,8 +11,10 @@ from designopt_mechanics.mechanism.loops import LoopSolver
 from designopt_mechanics.model_file.wire_arms import WireArms
 from designopt_mechanics.tasks.model import MechanismModel
 
+import designopt
 from designopt.files import InputFile
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
+from designopt.report.terminal import summary_table
 from designopt.study.language.errors import StudyError
 from designopt.study.load import study_from_file
 
@@ -278,3 +280,140 @@ def test_a_motion_that_cannot_close_or_stops_at_a_dead_centre_is_a_status_with_t
 )
 def test_settings_of_another_task_are_mistakes(task: str, settings: dict[str, Any], message: str) -> None:
     assert re.search(message, mistakes(model(task=task, **settings)))
+
+
+LIMITED = """gravity: [0, -9.81, 0]
+coordinates:
+  th: {unit: rad, range: [-90 deg, 80 deg], largest_effort: 9 N m, largest_speed: 4 rad/s}
+  lift: {unit: m, range: [0, 0.4]}
+frames:
+  arm: {motions: [rotate: {axis: [0, 0, 1], by: th}], body: {mass: 3 kg, centre: [0.3, 0, 0], inertia: 0.09}}
+  hand: {parent: arm, motions: [slide: {axis: [1, 0, 0], by: lift}], body: {mass: 0.2 kg}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("motion", "notes"),
+    [
+        ({"th": "0.2 + 0.5*sin(2*pi*time)", "lift": "0.1"}, []),
+        ({"th": "-90*pi/180*1.0001", "lift": "0.4"}, []),
+        (
+            {"th": "10 + 60*sin(2*pi*time)", "lift": "0.1"},
+            [
+                "motion: th goes from -50 to 70 rad, beyond its range of -1.571 to 1.396 rad, and has up to 377 rad/s,"
+                " beyond its largest speed of 4; are its values in degrees? They are in rad: multiply them by pi/180"
+            ],
+        ),
+        (
+            {"th": "0.2 + sin(2*pi*time)", "lift": "200 + 100*sin(2*pi*time)"},
+            [
+                "motion: th has up to 6.283 rad/s, beyond its largest speed of 4",
+                "motion: lift goes from 100 to 300 m, beyond its range of 0 to 0.4 m; are its values in mm?"
+                " They are in m: divide them by 1000",
+            ],
+        ),
+        (
+            {"th": "0.1", "lift": "-0.3"},
+            [
+                "motion: lift goes from -0.3 to -0.3 m, beyond its range of 0 to 0.4 m;"
+                " with the opposite sign it keeps its limits"
+            ],
+        ),
+    ],
+)
+def test_a_motion_beyond_limits_of_the_file_is_a_remark_with_the_probable_cause(
+    motion: dict[str, str], notes: list[str]
+) -> None:
+    built = model(LIMITED, motion=motion)
+    assert mistakes(built) == ""
+    assert built.remarks({}) == notes
+
+
+def test_coordinates_that_keep_each_others_ranges_may_be_exchanged() -> None:
+    text = LIMITED.replace(
+        "lift: {unit: m, range: [0, 0.4]}", "lift: {unit: rad, range: [100 deg, 170 deg], reference: 120 deg}"
+    )
+    text = text.replace("slide: {axis: [1, 0, 0]", "rotate: {axis: [0, 0, 1]").replace("0.2 kg", "0.2 kg, inertia: 0.1")
+    notes = model(text, motion={"th": "2 + 0.5*sin(time)", "lift": "0.5*sin(time)"}).remarks({})
+    assert [note.split("; ")[1] for note in notes] == ["are th and lift exchanged?", "are lift and th exchanged?"]
+
+
+def test_results_beyond_limits_of_the_file_are_warned_of_after_a_run(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(LIMITED)
+    settings = "use: mechanism, file: m.yaml, task: inverse_dynamics, samples: 21"
+    (tmp_path / "study.yaml").write_text(
+        f"study: held\nmodel: {{{settings}, motion: {{th: 2*sin(time), lift: 0.1}}}}\nsolver: {{use: evaluate}}\n"
+    )
+    result = designopt.load(tmp_path / "study.yaml").run(tmp_path / "held.study")
+    warnings = [line for line in summary_table(result).splitlines() if line.startswith("warning")]
+    assert [warning.split(" (")[0] for warning in warnings] == [
+        "warning: th_max is 96.43 deg, beyond -90 to 80 deg",
+        "warning: effort_th_peak is 9.025 N m, beyond 0 to 9 N m",
+    ]
+    few = model(LIMITED, motion={"th": "time", "lift": "0.1"}, outputs=["effort_th_rms", "th_peak", "th_rms"])
+    usual = {name: output.usual for name, output in few.declares().outputs.items()}
+    assert usual["effort_th_rms"] == pytest.approx((0.0, 9.0), rel=1e-5)
+    assert usual["th_peak"] == pytest.approx((0.0, np.pi / 2.0), rel=1e-5)
+    assert usual["th_rms"] is None
+
+
+ARM = """<robot name="arm">
+  <link name="base"/>
+  <link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="2.4"/>
+    <inertia ixx="0.002" iyy="0.03" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="fore"><inertial><origin xyz="0.25 0 0"/><mass value="1.5"/>
+    <inertia ixx="0.001" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 -1 0"/></joint>
+  <joint name="elbow" type="continuous"><parent link="upper"/><child link="fore"/><origin xyz="0.4 0 0"/>
+    <axis xyz="0 -1 0"/></joint>
+</robot>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "stated", "wrong", "note"),
+    [
+        (ARM, "", "", None),
+        (ARM, 'xx="0.002"', 'xx="0"', None),  # a rod without thickness
+        (
+            ARM,
+            '"2.4"',
+            '"2400"',
+            "body 'upper': no material is so dense that 2400 kg have an inertia of only 0.03 kg m^2; its mass is 1600"
+            " times that of all other bodies together: is it in g?",
+        ),
+        (
+            ARM,
+            'yy="0.03" izz="0.03"',
+            'yy="30000" izz="30000"',
+            "body 'upper': 2.4 kg and 30000 kg m^2 are a radius of gyration of 112 m in a mechanism of 0.65 m; is its"
+            " inertia in kg mm^2?",
+        ),
+        (LIMITED, "", "", None),
+        (
+            LIMITED,
+            "inertia: 0.09",
+            "inertia: 900",  # kg cm^2
+            "body 'arm': 3 kg and 900 kg m^2 are a radius of gyration of 17.3 m in a mechanism of 0.7 m; is its"
+            " inertia in kg cm^2?",
+        ),
+        (
+            LIMITED,
+            "inertia: 0.09",
+            "inertia: 9e-6",  # t m^2, or with a mass in g: a disc of 1.3 cm^2
+            "body 'arm': no material is so dense that 3 kg have an inertia of only 9e-06 kg m^2; check their units",
+        ),
+        (
+            LIMITED,
+            "mass: 0.2 kg",
+            "mass: 2000 kg",
+            "body 'hand': its mass is 667 times that of all other bodies together: is it in g?",
+        ),
+    ],
+)
+def test_a_body_with_an_improbable_mass_or_inertia_is_a_remark(
+    text: str, stated: str, wrong: str, note: str | None
+) -> None:
+    assert stated in text
+    motion = {"shoulder": "0", "elbow": "0"} if text is ARM else {"th": "0", "lift": "0"}
+    built = model(text.replace(stated, wrong, 1), motion=motion)
+    assert built.remarks({}) == ([] if note is None else [f"m.yaml: {note}"])

@@ -1,0 +1,96 @@
+"""Masses and inertias of bodies that are probably in another unit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from designopt.arrays import Floats
+from designopt.lazy import casadi as ca
+from designopt_mechanics.body import DENSEST, NO_INERTIA, Body, inertia_tensor
+from designopt_mechanics.mechanism.mechanism import Mechanism
+from designopt_mechanics.state import TreeState
+from designopt_mechanics.tree import GROUND, Point, values_of
+
+#: A radius of gyration beyond this multiple of the mechanism's size and this length (m) is improbable.
+_WIDE, _LENGTH = 10.0, 1.0
+#: A mass beyond this multiple of the sum of all others is improbable; with an inertia of no material the lower one.
+_HEAVY, _HEAVIER = 500.0, 50.0
+#: What one kg m^2 is in units of data sheets and of programs for drawings.
+_UNITS = {"kg cm^2": 1e4, "kg mm^2": 1e6}
+
+
+def body_notes(mechanism: Mechanism, numbers: Mapping[str, float]) -> Iterator[str]:
+    """A note for each body that moves whose mass or inertia is improbable at these parameters: a radius of gyration
+    beyond the mechanism, a mass in less space than any material needs, a mass far above that of all other bodies."""
+    moving = _moving(mechanism)
+    if not moving:
+        return
+    size, masses, inertias = _at(mechanism, moving, numbers)
+    for (name, body), mass, inertia in zip(moving.items(), masses, inertias, strict=True):
+        largest, rest = float(inertia.max()), float(masses.sum() - mass)
+        if not (mass > 0.0 and size > 0.0):
+            continue
+        gyration = math.sqrt(max(largest, 0.0) / mass)
+        ratio = mass / rest if rest > 0.0 else 0.0
+        if gyration > max(_WIDE * size, _LENGTH):
+            units = [unit for unit, factor in _UNITS.items() if gyration / math.sqrt(factor) <= size]
+            yield (
+                f"body '{name}': {mass:.6g} kg and {largest:.6g} kg m^2 are a radius of gyration of {gyration:.3g} m in"
+                f" a mechanism of {size:.3g} m; {f'is its inertia in {units[0]}?' if units else 'check its units'}"
+            )
+        elif largest > NO_INERTIA and mass > DENSEST * _largest_volume(body, inertia / mass, size):
+            yield (
+                f"body '{name}': no material is so dense that {mass:.6g} kg have an inertia of only {largest:.6g} kg"
+                f" m^2; {_heavy(ratio) if ratio > _HEAVIER else 'check their units'}"
+            )
+        elif ratio > _HEAVY:
+            yield f"body '{name}': {_heavy(ratio)}"
+
+
+def _heavy(ratio: float) -> str:
+    return f"its mass is {ratio:.0f} times that of all other bodies together: is it in g?"
+
+
+def _moving(mechanism: Mechanism) -> dict[str, Body]:
+    """The bodies on frames that move against the ground, by their frames."""
+    carried, bodies = set[str](), dict[str, Body]()
+    for frame in mechanism.tree.frames:
+        if frame.parent in carried or any(not isinstance(value, float | int) for value in values_of(frame)):
+            carried.add(frame.name)
+            if frame.body is not None:
+                bodies[frame.name] = frame.body
+    return bodies
+
+
+def _at(
+    mechanism: Mechanism, bodies: Mapping[str, Body], numbers: Mapping[str, float]
+) -> tuple[float, Floats, list[Floats]]:
+    """Size of the mechanism (m), masses (b,) and inertias (3, 3) of the bodies.
+
+    The size is the diagonal of the box around frames, centres of mass and points that meet in the reference posture,
+    enlarged by the ranges of its slides.
+    """
+    tree = mechanism.tree
+    state = TreeState(tree, ca.SX.sym("z", len(tree.names)))
+    points = [Point(GROUND), *(Point(frame.name) for frame in tree.frames)]
+    points += [Point(name, body.centre) for name, body in bodies.items()]
+    points += [point for meet in mechanism.meets for point in (meet.first, meet.second)]
+    places = ca.horzcat(*(state.position(point) for point in points))
+    expressions = [places, *(e for body in bodies.values() for e in (ca.SX(body.mass), inertia_tensor(body)))]
+    function = ca.Function("bodies", [state.z, mechanism.p], [ca.densify(e) for e in expressions])
+    values = [np.asarray(v, dtype=np.float64) for v in function(tree.reference, mechanism.column(numbers))]
+    slides = [c.high - c.low for c in tree.coordinates if c.unit == "m" and math.isfinite(c.high - c.low)]
+    size = float(np.linalg.norm(np.ptp(values[0], axis=1))) + sum(slides)
+    return size, np.concatenate([mass.ravel() for mass in values[1::2]]), values[2::2]
+
+
+def _largest_volume(body: Body, squares: Floats, size: float) -> float:
+    """m^3 that a body can have with these moments (3, 3) m^2 per mass: those of a ball, which is the volume with the
+    least; in a plane, where one number states the moment, of a disc as thick as the mechanism is large."""
+    if not isinstance(body.inertia, tuple | list | np.ndarray) and ca.SX(body.inertia).is_scalar():
+        return 2.0 * math.pi * float(squares.max()) * size
+    radius = math.sqrt(5.0 / 6.0 * float(np.trace(squares)))
+    return 4.0 / 3.0 * math.pi * radius**3

@@ -1,0 +1,116 @@
+"""Limits of coordinates in the file, which a prescribed or simulated motion may leave: ranges, speeds, efforts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from designopt.arrays import Floats
+from designopt.plugin import Declared
+from designopt_mechanics.body import is_not_zero
+from designopt_mechanics.coordinate_laws import CoordinateLaw
+from designopt_mechanics.mechanism.mechanism import Mechanism
+
+#: Lowest and highest value.
+Interval: TypeAlias = tuple[float, float]
+
+#: Parts of a limit by which a prescribed motion and a result may pass it: limits of files are rounded.
+_ROUNDED, _ROUND_OFF = 1e-3, 1e-6
+_EVERYWHERE = (-math.inf, math.inf)
+#: How far beyond its range, as a multiple of it, a motion is that may be in another unit.
+_FAR = 3.0
+#: By the unit of a coordinate: the factors that may bring a motion within its limits, and what each means.
+_REMEDIES = {
+    "rad": (
+        (-1.0, "with the opposite sign it keeps its limits"),
+        (math.pi / 180.0, "are its values in degrees? They are in rad: multiply them by pi/180"),
+    ),
+    "m": (
+        (-1.0, "with the opposite sign it keeps its limits"),
+        (0.01, "are its values in cm? They are in m: divide them by 100"),
+        (0.001, "are its values in mm? They are in m: divide them by 1000"),
+    ),
+    "1": (),
+}
+
+
+def with_limits(declared: Declared, mechanism: Mechanism) -> Declared:
+    """`declared` with the limits of the file as the usual ranges of the outputs that show whether they hold.
+
+    For a speed or an effort that is the peak, for a coordinate the maximum and the minimum; where the study has none of
+    them, the mean or root mean square. Stops that yield at the ends of a range take its place.
+    """
+    outputs = dict(declared.outputs)
+    for signal, interval in _limits_of_signals(mechanism).items():
+        low, high = _widened(interval, _ROUND_OFF)
+        ranges = {"max": (low, high), "min": (low, high), "mean": (low, high)}
+        ranges |= dict.fromkeys(("peak", "rms"), (0.0, max(-low, high)))
+        takes = {take for take in ranges if f"{signal}_{take}" in outputs}
+        extremes = {"max", "min"} if signal in mechanism.tree.names else {"peak"}
+        for take in takes & extremes or takes & {"peak", "max", "min"} or takes:
+            output = outputs[f"{signal}_{take}"]
+            about = f"{output.description}; limits of the file"
+            outputs[f"{signal}_{take}"] = replace(output, description=about, usual=ranges[take])
+    return replace(declared, outputs=outputs)
+
+
+def _limits_of_signals(mechanism: Mechanism) -> dict[str, Interval]:
+    """The finite limits by the names of the signals that they bind."""
+    limits = {}
+    for coordinate in mechanism.tree.coordinates:
+        law = mechanism.laws.get(coordinate.name, CoordinateLaw())
+        if not (law.stops is not None and is_not_zero(law.stop_stiffness)):
+            limits[coordinate.name] = (coordinate.low, coordinate.high)
+        limits[f"{coordinate.name}_speed"] = (-law.largest_speed, law.largest_speed)
+        limits[f"effort_{coordinate.name}"] = (-law.largest_effort, law.largest_effort)
+    return {signal: interval for signal, interval in limits.items() if interval != _EVERYWHERE}
+
+
+def limit_notes(mechanism: Mechanism, names: Sequence[str], values: Floats, rates: Floats) -> Iterator[str]:
+    """A note for each coordinate of `names` whose `values` (n, f) in rad or m leave its range, or whose `rates` (n, f)
+    exceed its largest speed, with the probable cause: degrees, another unit, the opposite sign, exchanged curves."""
+    coordinates = {c.name: c for c in mechanism.tree.coordinates}
+    ranges = {name: (coordinates[name].low, coordinates[name].high) for name in names}
+    curves = dict(zip(names, values.T, strict=True))
+    for name, rate in zip(names, rates.T, strict=True):
+        unit, curve, (low, high) = coordinates[name].unit, curves[name], ranges[name]
+        largest = mechanism.laws.get(name, CoordinateLaw()).largest_speed
+        beyond_range, broken = not _is_within(curve, ranges[name]), []
+        if beyond_range:
+            broken.append(
+                f"goes from {curve.min():.4g} to {curve.max():.4g} {unit}, beyond its range of {low:.4g} to"
+                f" {high:.4g} {unit}"
+            )
+        if not _is_within(rate, (-largest, largest)):
+            broken.append(f"has up to {np.abs(rate).max():.4g} {unit}/s, beyond its largest speed of {largest:.4g}")
+        if not broken:
+            continue
+        is_far = float(np.abs(curve).max()) > _FAR * max(abs(low), abs(high))
+        remedies = [
+            f"are {name} and {partner} exchanged?"
+            for partner in names
+            if coordinates[partner].unit == unit
+            and _is_within(curve, ranges[partner])
+            and _is_within(curves[partner], ranges[name])
+        ]
+        remedies += [
+            remedy
+            for factor, remedy in _REMEDIES[unit]
+            if (factor < 0.0 or is_far) and _is_within(factor * curve, ranges[name])
+        ]
+        remedy = f"; {remedies[0]}" if beyond_range and remedies else ""
+        yield f"motion: {name} {', and '.join(broken)}{remedy}"
+
+
+def _is_within(curve: Floats, interval: Interval) -> bool:
+    low, high = _widened(interval, _ROUNDED)
+    return bool(((curve >= low) & (curve <= high)).all())
+
+
+def _widened(interval: Interval, share: float) -> Interval:
+    low, high = interval
+    return low - share * abs(low), high + share * abs(high)
