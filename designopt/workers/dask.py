@@ -342,7 +342,7 @@ class Dask:
             if death is None and time.monotonic() < deadline:
                 continue
             del self._unaccounted_chunks[number]
-            loss = death.loss(number, self._limit) if death else Loss(LOST, "the worker vanished")
+            loss = death.loss(number, self._limit) if death else Loss(LOST, "the worker is out of reach")
             yield Completion(chunk, address, loss)
 
     def _count(self, death: Death) -> None:

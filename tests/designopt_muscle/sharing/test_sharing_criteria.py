@@ -7,6 +7,7 @@ import pytest
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.sharing.muscles import Muscles
 from designopt_mechanics.sharing.statement.criteria import (
+    CRITERIA,
     JointReaction,
     MinMax,
     Power,
@@ -14,7 +15,9 @@ from designopt_mechanics.sharing.statement.criteria import (
     Reserves,
     SoftSaturation,
     Tracking,
+    criterion_of,
 )
+from designopt_mechanics.sharing.statement.formulate import Balance, formulate
 from designopt_mechanics.sharing.statement.formulation import Terms
 from designopt_mechanics.sharing.static.share import share
 from opensim_cases import case
@@ -55,6 +58,22 @@ def by_slsqp(cost, moment, extra=()):
         options={"ftol": 1e-15, "maxiter": 500},
     )
     return minimum.x
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("word", CRITERIA)
+def test_the_slope_of_a_criterion_is_that_of_its_cost(word, exponent):
+    criterion = criterion_of({"criterion": word, "exponent": exponent}, linear=0.3, tie_break=1e-4)
+    a = np.linspace(0.1, 0.9, 5)
+    if isinstance(criterion, MinMax):
+        with pytest.raises(ValueError, match="no differentiable criterion"):
+            criterion.slope(a)
+        return
+    zero, one = np.zeros((5, 1)), np.ones((5, 1))
+    muscle = Balance(np.ones((5, 1, 1)), zero, zero, one, one, zero, zero, np.ones(1))
+    formulation = formulate(muscle, Reserves(np.zeros(1)), Terms(criterion))
+    costs = [formulation.cost.value(a[None] + step)[0] * formulation.scale for step in (-1e-6, 1e-6)]
+    assert criterion.slope(a) == pytest.approx((costs[1] - costs[0]) / 2e-6, rel=1e-7)
 
 
 def test_squares_share_in_proportion_to_the_moments_of_the_muscles():
