@@ -25,9 +25,9 @@ from designopt.plugin import (
     filled,
     model,
     objective,
+    report_part,
     solver,
 )
-from designopt.plugin import report as report_part
 
 if TYPE_CHECKING:
     from designopt.api import Study, benchmark, compare, define, export, load, minimize, open_store, resume

@@ -19,9 +19,11 @@ import designopt
 from designopt.benchmarking import processes
 from designopt.benchmarking import ranks as benchmark_ranks
 from designopt.benchmarking.file import read_benchmark
+from designopt.benchmarking.page import FIGURES_OF_PARTS
 from designopt.benchmarking.ranks import behind_best, pair_tests, ranks
 from designopt.benchmarking.table import failed_runs, score_text
 from designopt.cli import main
+from designopt.report.figure_file import has_browser
 from designopt.report.labels import number
 from designopt.report.parts.answer.problem import limit_with_unit
 from designopt.run.progress import line
@@ -141,7 +143,8 @@ def test_a_benchmark_in_place_of_a_store_is_answered_with_its_page_and_a_run(tmp
     run = tmp_path / "b.benchmark" / "rosen" / "gp" / "0.study"
     run.mkdir(parents=True)
     (tmp_path / "b.benchmark" / "scores.csv").touch()
-    with pytest.raises(StoreError, match=rf"of a benchmark, its page .*report.html .*each run is a store: {run}$"):
+    ways = "'designopt benchmark FILE --figure convergence.pdf' writes its figures, and each run is a store:"
+    with pytest.raises(StoreError, match=rf"of a benchmark, whose page is .*report.html: {ways} {run}$"):
         designopt.open_store(tmp_path / "b.benchmark")
 
 
@@ -324,6 +327,24 @@ def test_the_page_shows_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyP
     lines = blocks["text"].splitlines()
     assert [line for line in printed.splitlines() if line in lines] == [line for line in lines if line != "..."]
     exec(blocks["python"], {"__name__": "page"})
+    figure = ["--progress", "none", "--figure"]
+    refused = CliRunner().invoke(main, [*arguments, *figure, "front.pdf"])
+    assert "the page of a benchmark has no figure 'front'; it has ranks, convergence, attainment" in refused.output
+    assert "a figure is written as .svg or .pdf" in CliRunner().invoke(main, [*arguments, *figure, "ranks.png"]).output
+    if has_browser():
+        printed = CliRunner().invoke(main, [*arguments, *figure, "convergence-2.svg"]).output.splitlines()
+        assert printed[-2:] == ["convergence-2.svg", "  quarter_car; others of the part: convergence.svg (plants)"]
+        assert Path("convergence-2.svg").read_text().startswith("<svg")
+
+
+def test_each_problem_has_a_figure_of_its_scores_and_of_its_surfaces(tmp_path: Path) -> None:
+    scores = designopt.benchmark(sections(seeds=2), tmp_path / "small").scores
+    titles = {part: [figure.title for figure in figures(scores)] for part, figures in FIGURES_OF_PARTS.items()}
+    assert titles == {
+        "ranks": ["Average ranks after 24 designs, over 2 problems"],
+        "convergence": ["two", "one"],
+        "attainment": ["two"],
+    }
 
 
 @pytest.mark.parametrize(("execution", "executor", "workers"), [({}, "serial", None), ({"timeout": "5 s"}, "dask", 1)])

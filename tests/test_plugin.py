@@ -25,7 +25,7 @@ from designopt.plugin import (
     model,
     names,
     objective,
-    report,
+    report_part,
     solver,
 )
 from designopt.plugin.signature import typed_dict
@@ -204,7 +204,7 @@ def test_aggregations_and_reports_are_functions_with_settings_bound():
     def plus(values, *, amount: float = 1.0):
         return values + amount
 
-    @report("part", version=1)
+    @report_part("part", version=1)
     def part(result, *, title: str = "t"):
         return (result, title)
 

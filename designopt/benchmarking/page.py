@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +73,7 @@ def _overview(
         ("designs of a run", number(several[-1].evaluations)),
     )
     last = several[-1]
-    figures = []
     findings = [*failed, *_findings(scores, last), *scores.cautions]
-    ranked = _ranked(scores, last)
-    if ranked is not None:
-        figures.append(_rank_figure(ranked, scores.solvers, last.evaluations))
     notes = [
         "A score is the share of the known hypervolume that the designs of a run dominate; with one objective, the "
         "share of the way from the reference value to the best known value. 1 is the best; 1−2e−7 is 2e−7 below it.",
@@ -89,7 +85,7 @@ def _overview(
         introduction=benchmark.description,
         facts=facts,
         findings=tuple(findings),
-        figures=tuple(figures),
+        figures=rank_figures(scores),
         tables=tuple(_medians(table) for table in reversed(several)),
         notes=tuple(notes),
     )
@@ -177,11 +173,7 @@ def _curves(scores: BenchmarkScores) -> list[Section]:
     y_axes = [_score_axis(p, bands[p.problem.name]) for p in scores.problems]
     x_axes = [axis("designs", range=[0, max(len(run.F) for run in p.runs)]) for p in scores.problems]
     if len(names) <= FIGURES:
-        plots = [
-            {"data": bands[name], "layout": layout(xaxis=x, yaxis=y)}
-            for name, x, y in zip(names, x_axes, y_axes, strict=True)
-        ]
-        figures = tuple(Figure(name, plot, height=380) for name, plot in zip(names, plots, strict=True))
+        figures = convergence_figures(scores)
     else:
         figure = selected(
             "Score over the designs", {"problem": names}, lambda i: bands[names[i]], layout(xaxis=x_axes[0]),
@@ -192,6 +184,37 @@ def _curves(scores: BenchmarkScores) -> list[Section]:
     if any(map(_resolved, scores.problems)):
         note += " Where the best value is known, the distance of the score from 1 is drawn."
     return [Section("Score over the designs", figures=figures, notes=(note,))]
+
+
+def convergence_figures(scores: BenchmarkScores) -> tuple[Figure, ...]:
+    """The median score of each solver over the designs, with the quartiles, problem by problem."""
+    figures = []
+    for p in scores.problems:
+        bands = _bands(p, scores.solvers)
+        designs = axis("designs", range=[0, max(len(run.F) for run in p.runs)])
+        plot = {"data": bands, "layout": layout(xaxis=designs, yaxis=_score_axis(p, bands))}
+        figures.append(Figure(p.problem.name, plot, height=380))
+    return tuple(figures)
+
+
+def rank_figures(scores: BenchmarkScores) -> tuple[Figure, ...]:
+    """The average ranks of the solvers after the last number of designs; none with one problem or solver."""
+    last = tables(scores)[-1:]
+    ranked = _ranked(scores, last[0]) if last else None
+    return () if ranked is None else (_rank_figure(ranked, scores.solvers, last[0].evaluations),)
+
+
+def attainment_figures(scores: BenchmarkScores) -> tuple[Figure, ...]:
+    """The median attainment surfaces of the solvers, of each problem with two or three objectives."""
+    return tuple(_surfaces(p, scores.solvers) for p in scores.problems if 2 <= len(p.objectives) <= DRAWN)
+
+
+#: The figures of a benchmark's page by part, whose names are those of files.
+FIGURES_OF_PARTS: Mapping[str, Callable[[BenchmarkScores], tuple[Figure, ...]]] = {
+    "ranks": rank_figures,
+    "convergence": convergence_figures,
+    "attainment": attainment_figures,
+}
 
 
 def _resolved(p: ProblemScores) -> bool:
@@ -224,17 +247,16 @@ def _bands(p: ProblemScores, solvers: Sequence[str]) -> list[Trace]:
 
 def _attainment(scores: BenchmarkScores) -> list[Section]:
     """Median attainment surface of each solver, by problem."""
-    suitable = [p for p in scores.problems if 2 <= len(p.objectives) <= DRAWN]
-    if not suitable:
+    figures = attainment_figures(scores)
+    if not figures:
         return []
-    figures = [_surfaces(p, scores.solvers) for p in suitable]
     introduction = (
         "A point is attained by a run that found a design at least as good in every objective. The median attainment "
         "surface is attained by half of the runs (Grunert da Fonseca, Fonseca and Hall 2001)."
     )
     left = [p.problem.name for p in scores.problems if len(p.objectives) > DRAWN]
     notes = (f"Not drawn, with more than {DRAWN} objectives: {listed(left)}.",) if left else ()
-    return [Section("Median attainment surfaces", introduction=introduction, figures=tuple(figures), notes=notes)]
+    return [Section("Median attainment surfaces", introduction=introduction, figures=figures, notes=notes)]
 
 
 def _surfaces(p: ProblemScores, solvers: Sequence[str]) -> Figure:

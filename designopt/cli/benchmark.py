@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,14 @@ from designopt import plugin
 from designopt.cli.checking import LONGEST
 from designopt.cli.completion import studies
 from designopt.cli.exit import DONE, FAILURE_POLICY, INTERRUPTED, STORE, WRONG_INPUT, echo, fail
+from designopt.cli.figure_files import figure_size_option, write_figures
 from designopt.cli.opening import allow_option, data_option, plugin_hint, plugin_option, refuse_python
 from designopt.cli.separate import Tell, separately
 from designopt.counts import plural
 
 if TYPE_CHECKING:
     from designopt.benchmarking.cells import Benchmark
+    from designopt.benchmarking.scores import BenchmarkScores
     from designopt.run.progress import Mode
 
 
@@ -36,6 +39,15 @@ if TYPE_CHECKING:
     "--progress", "mode", type=click.Choice(["auto", "line", "json", "none"]), default="auto", show_default=True,
     help="Progress on stderr; json writes one object per line.",
 )  # fmt: skip
+@click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="FILE",
+    help="Also write a figure of the page: ranks.pdf, convergence.svg or attainment.pdf; convergence-2.pdf is that of "
+    "the second problem (repeatable).",
+)
+@figure_size_option
 @plugin_option
 @data_option
 @allow_option
@@ -56,13 +68,19 @@ def benchmark(
 
     def work(tell: Tell) -> None:
         tell(file)
+        figures, size = options.pop("figures"), options.pop("size")
+        _check_figures(figures)
         statement = _read_or_fail(file, plugin_files, data)
         folder = Path(output) if output else statement.default_store
         if dry_run:
             _plan(statement, folder)
             return
         tell.runs(folder)
-        sys.exit(_run(statement, folder, mode, {**options, "data": data}))
+
+        def draw(scores: BenchmarkScores) -> None:
+            write_figures(figures, lambda path: _write_figure(scores, path, size))
+
+        sys.exit(_run(statement, folder, mode, draw, {**options, "data": data}))
 
     separately(work, LONGEST, stay=True)
 
@@ -95,8 +113,37 @@ def _plan(statement: Benchmark, folder: Path) -> None:
         echo(f"    {cell.label}: {'; '.join(state(cell, folder)[1])}")
 
 
-def _run(statement: Benchmark, folder: Path, mode: Mode, options: dict[str, Any]) -> int:
-    """Run what is missing, and write page and tables of what there is."""
+def _check_figures(files: Sequence[str]) -> None:
+    """End the command if a file is not named after a part of the page with figures."""
+    from designopt.benchmarking.page import FIGURES_OF_PARTS
+    from designopt.report.figure_file import FigureError, part_and_number
+
+    for file in files:
+        try:
+            part, _ = part_and_number(Path(file))
+        except FigureError as error:
+            fail(f"error: {error}", WRONG_INPUT)
+        if part not in FIGURES_OF_PARTS:
+            parts = ", ".join(FIGURES_OF_PARTS)
+            fail(f"error: {file}: the page of a benchmark has no figure '{part}'; it has {parts}", WRONG_INPUT)
+
+
+def _write_figure(scores: BenchmarkScores, file: Path, size: tuple[float, float] | None) -> str:
+    """Write the figure that `file` names. Raises `FigureError` and `OSError`."""
+    from designopt.benchmarking.page import FIGURES_OF_PARTS
+    from designopt.report.figure_file import FigureError, part_and_number, write_one_of
+
+    part, _ = part_and_number(file)
+    figures = FIGURES_OF_PARTS[part](scores)
+    if not figures:
+        raise FigureError(f"{file}: this benchmark has no figure of the part '{part}'")
+    return write_one_of(figures, file, size)
+
+
+def _run(
+    statement: Benchmark, folder: Path, mode: Mode, draw: Callable[[BenchmarkScores], None], options: dict[str, Any]
+) -> int:
+    """Run what is missing, write page and tables of what there is, and `draw` figures."""
     from designopt.benchmarking.processes import RunOptions
     from designopt.benchmarking.result import read_result
     from designopt.benchmarking.run import run_benchmark
@@ -127,6 +174,7 @@ def _run(statement: Benchmark, folder: Path, mode: Mode, options: dict[str, Any]
     echo(f"report       {files[0]}")
     for path in files[1:]:
         echo(f"table        {path}")
+    draw(result.scores)
     if failures:
         echo(f"\n{failed_runs(failures)}", err=True)
     return code or (FAILURE_POLICY if failures else DONE)

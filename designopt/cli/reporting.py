@@ -13,6 +13,7 @@ import click
 from designopt import plugin
 from designopt.cli.completion import stores as stores_here
 from designopt.cli.exit import NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
+from designopt.cli.figure_files import figure_size_option, write_figures
 from designopt.cli.opening import open_result, plugin_option
 from designopt.plugin import ExportPlugin, Use
 
@@ -48,11 +49,7 @@ LISTED, NAMED = 4, 12
     help="Write a figure instead of the page: PART.svg or PART.pdf, as in front.pdf; convergence-2.pdf is the second "
     "one of a part (repeatable).",
 )
-@click.option(
-    "--size",
-    metavar="WIDTHxHEIGHT",
-    help="--figure: its size in mm [default: one column of a paper, as high as panels and legend need].",
-)
+@figure_size_option
 @click.option(
     "--set",
     "changes",
@@ -67,7 +64,7 @@ def report(
     compare: bool,
     formats: tuple[str, ...],
     figures: tuple[str, ...],
-    size: str | None,
+    size: tuple[float, float] | None,
     changes: tuple[str, ...],
     plugin_files: tuple[str, ...],
 ) -> None:
@@ -93,7 +90,9 @@ def report(
         echo(_write_comparison(results, Path(output or "comparison.html")))
         return
     if figures:
-        _write_figures(results[0], figures, size)
+        from designopt.report.figure_file import write_figure
+
+        write_figures(figures, lambda file: write_figure(results[0], file, size))
         return
     nothing = []
     for result in results:
@@ -110,31 +109,6 @@ def report(
             echo(summary_table(result))
     if nothing and len(nothing) == len(results):
         sys.exit(NOTHING_FEASIBLE)
-
-
-def _write_figures(result: Result, files: Sequence[str], size: str | None) -> None:
-    """Each file with the figure that it names; ends the command if that fails."""
-    from designopt.report.figure_file import FigureError, write_figure
-
-    width_and_height = None if size is None else _size(size)
-    for file in files:
-        try:
-            further = write_figure(result, Path(file), width_and_height)
-            echo(file)
-            if further:
-                echo(f"  {further}")
-        except FigureError as error:
-            fail(f"error: {error}", WRONG_INPUT)
-        except OSError as error:
-            fail(f"{file}: the figure cannot be written ({error.strerror or error})", STORE)
-
-
-def _size(text: str) -> tuple[float, float]:
-    """Width and height in ``170x90``, mm. Raises `click.UsageError`."""
-    width, _, height = text.partition("x")
-    if not all(number.replace(".", "", 1).isdigit() and 10.0 <= float(number) <= 2000.0 for number in (width, height)):
-        raise click.UsageError(f"--size takes a width and a height in mm, such as 170x90, not '{text}'")
-    return float(width), float(height)
 
 
 def _default_page(result: Result, changes: Sequence[str]) -> Path:

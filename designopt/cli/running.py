@@ -217,7 +217,7 @@ def _finish(result: Result, sources: Sequence[Path] = ()) -> int:
     from designopt.report import summary_table
     from designopt.report.comparison.better_designs import note_on_better_designs
     from designopt.report.no_design import most_frequent_end, without_number
-    from designopt.report.tables import broken_limits, most_frequent_failure
+    from designopt.report.terminal import broken_limits, most_frequent_failure
     from designopt.store.errors import resume_command
     from designopt.study.remarks import study_remarks
 

@@ -121,7 +121,7 @@ def _store(
     store: str, follow: bool, every: float | None, page_every: float | None, plugin_files: tuple[str, ...]
 ) -> None:
     from designopt.report import state, summary_table
-    from designopt.report.tables import unfinished
+    from designopt.report.terminal import unfinished
 
     result = open_result(store, plugin_files)
     if follow:

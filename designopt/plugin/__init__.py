@@ -6,7 +6,7 @@ file, the settings table and the JSON Schema come from these annotations.
 """
 
 from designopt.plugin.beside import path_of, plugin_file_of, with_modules
-from designopt.plugin.declaration import aggregation, exporter, model, objective, report, solver
+from designopt.plugin.declaration import aggregation, exporter, model, objective, report_part, solver
 from designopt.plugin.declared import Declared, with_declared
 from designopt.plugin.discovery import (
     GROUPS,
@@ -103,7 +103,7 @@ __all__ = [
     "plugin_file_of",
     "refuse_not_allowed",
     "refuse_while_loading",
-    "report",
+    "report_part",
     "solver",
     "with_declared",
     "with_modules",

@@ -314,7 +314,7 @@ def aggregation(name: str, *, version: int, weights: Callable[..., Any] | None =
     return _declare(AggregationPlugin, name, version, weights=weights)
 
 
-def report(
+def report_part(
     name: str, *, version: int, arrays: Sequence[str] = (), lacks: Callable[[Any], str] | None = None
 ) -> Callable[[T], T]:
     """Declare a part of the report: ``f(result, *, settings...)`` that returns a `designopt.report.Section` or None.

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from designopt.report.page.page import write_report
 from designopt.report.section import Figure, Section, Selector, Table
-from designopt.report.tables import state, summary_table
+from designopt.report.terminal import state, summary_table
 
 __all__ = ["Figure", "Section", "Selector", "Table", "state", "summary_table", "write_report"]

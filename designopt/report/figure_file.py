@@ -60,16 +60,21 @@ class FigureError(Exception):
 
 
 def write_figure(result: Result, file: Path, size: tuple[float, float] | None = None) -> str:
-    """Write the figure that `file` names, ``PART.svg`` or ``PART-2.pdf`` for the second one of a part; `size` in mm, by
-    default one column of a paper, higher where panels stand above each other or the legend is long. Returns its title
-    and the file names of the others of the part; "" of an only one.
+    """Write the figure of a report that `file` names, as `write_one_of` does.
 
     Raises `FigureError` for an unknown part or format and without a browser, `OSError` if the file cannot be written.
     """
-    if file.suffix.lower() not in (".svg", ".pdf"):
-        raise FigureError(f"{file}: a figure is written as .svg or .pdf")
-    part, number = _part_and_number(file)
-    figures = _figures_of_part(result, file)
+    return write_one_of(_figures_of_part(result, file), file, size)
+
+
+def write_one_of(figures: Sequence[Any], file: Path, size: tuple[float, float] | None = None) -> str:
+    """Write the one of a part's `figures` that `file` names, ``PART.svg`` or ``PART-2.pdf`` for the second; `size` in
+    mm, by default one column of a paper, higher where panels stand above each other or the legend is long. Returns its
+    title and the file names of the others of the part; "" of an only one.
+
+    Raises `FigureError` for an unknown number or format and without a browser, `OSError` if the file cannot be written.
+    """
+    part, number = part_and_number(file)
     names = _file_names(file, figures)
     if not 1 <= number <= len(figures):
         listed = ", ".join(name for name, _ in names)
@@ -144,19 +149,22 @@ def _run(command: list[str], name: str) -> subprocess.CompletedProcess[bytes]:
     return process
 
 
-def _part_and_number(file: Path) -> tuple[str, int]:
+def part_and_number(file: Path) -> tuple[str, int]:
+    """The part that a file is named after, and the number of its figure. Raises `FigureError` for an unknown format."""
+    if file.suffix.lower() not in (".svg", ".pdf"):
+        raise FigureError(f"{file}: a figure is written as .svg or .pdf")
     match = re.fullmatch(r"(.*?)(?:-(\d+))?", file.stem)
     return (match[1], int(match[2] or 1)) if match else (file.stem, 1)
 
 
 def _file_names(file: Path, figures: Sequence[Any]) -> list[tuple[str, str]]:
     """File name and title of each figure of a part."""
-    part, _ = _part_and_number(file)
+    part, _ = part_and_number(file)
     return [(f"{part}{f'-{k}' if k > 1 else ''}{file.suffix}", figure.title) for k, figure in enumerate(figures, 1)]
 
 
 def _figures_of_part(result: Result, file: Path) -> Sequence[Any]:
-    part, _ = _part_and_number(file)
+    part, _ = part_and_number(file)
     try:
         return presentation.figures_of_part(result.in_stated_units, part, {})
     except (PluginError, ValueError) as error:

@@ -124,7 +124,7 @@ class FailurePolicy:
 
 
 class Attempts:
-    """Number of attempts without a valid result, by key, over all sessions, and the decision on retries."""
+    """Number of attempts without a valid result, by key, over all sessions, and the decision on further ones."""
 
     def __init__(
         self, retries: Mapping[str, int], earlier: Iterable[tuple[bytes, str, int]] = (), retry: Retry | None = None
@@ -145,7 +145,7 @@ class Attempts:
         return self._number[key]
 
     def retried(self, status: str) -> bool:
-        """Whether the study retries evaluations with this outcome."""
+        """Whether the study allows a further attempt after this outcome."""
         return self._retries.get(status, 0) > 0
 
     @property
@@ -158,7 +158,7 @@ class Attempts:
         return self._retry is not None and any(self._retry.when in text for text in texts)
 
     def add(self, key: bytes, outcome: str) -> tuple[int, bool]:
-        """Count an attempt that ended as `outcome`: its number, and whether to retry."""
+        """Count an attempt that ended as `outcome`: its number, and whether a further one follows."""
         self._number[key] += 1
         self._ended[key, outcome] += 1
         return self._number[key], self._ended[key, outcome] <= self._retries.get(outcome, 0)

@@ -13,6 +13,7 @@ from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
 from designopt.run.evaluations.work import LARGEST_CHUNK, Work
 from designopt.run.progress import Snapshot
+from designopt.run.steps import TOLERANCES, VALIDATION, steps
 from designopt.run.tolerance_analysis import neighbours_to_do
 from designopt.store.disk.arrays import intact, remove_arrays
 from designopt.store.journal.schema import Kind
@@ -26,7 +27,7 @@ def finish(study: StudyDefinition, dispatcher: Dispatcher) -> None:
     if study.tolerances is not None:
         work = neighbours_to_do(study, dispatcher, study.tolerances)
         if work is not None:
-            dispatcher.run(pieces(work), len(work), tick=progress_tick("tolerances", study, dispatcher, len(work)))
+            dispatcher.run(pieces(work), len(work), tick=progress_tick(TOLERANCES, study, dispatcher, len(work)))
     if study.validate is None and not study.execution.arrays:
         return
     result = dispatcher.result(study)
@@ -61,13 +62,16 @@ def validate_chosen(study: StudyDefinition, dispatcher: Dispatcher, result: Resu
     work = _work(ledger, X, todo, "validation")
     designs, scenarios = plural(len(rows), "chosen design"), study.validate.scenarios
     dispatcher.event("validation", f"{designs} in {plural(len(scenarios), 'further scenario')}")
-    dispatcher.run(pieces(work), len(work), tick=progress_tick("validation", study, dispatcher, len(work)))
+    dispatcher.run(pieces(work), len(work), tick=progress_tick(VALIDATION, study, dispatcher, len(work)))
 
 
 def progress_tick(what: str, study: StudyDefinition, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
     """Reports the progress of `what`, with `total` evaluations, to the display, twice a second."""
     began, before = time.monotonic(), dispatcher.evaluations
     last = [began]
+    names = steps(study)
+    names = names if what in names else (*names, what)
+    number = names.index(what) + 1
 
     def tick() -> None:
         time_now = time.monotonic()
@@ -77,9 +81,8 @@ def progress_tick(what: str, study: StudyDefinition, dispatcher: Dispatcher, tot
         count = dispatcher.evaluations - before
         rate = count / (time_now - began)
         left = (total - count) / rate if rate else None
-        number = len(study.stages) + 1
         state = (count, total, dispatcher.evaluations, dispatcher.failures, rate, time_now - began, left)
-        dispatcher.progress.update(Snapshot(what, number, number, *state))
+        dispatcher.progress.update(Snapshot(what, number, len(names), *state))
 
     return tick
 

@@ -32,7 +32,7 @@ Mode = Literal["auto", "line", "json", "none"]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of a run.
+    """The state of a run: its stage, with its `number` among the `steps`.
 
     `completed` counts the stage's recorded designs, of `total` if available; `invalid` ones violate a relation and cost
     no budget. `evaluations` counts those computed by this session, `failures` those without a result. `rate` is in
@@ -43,7 +43,7 @@ class Snapshot:
 
     stage: str
     number: int
-    stages: int
+    steps: int
     completed: int
     total: int | None
     evaluations: int
@@ -272,7 +272,7 @@ def event_text(kind: str, text: str) -> str:
 
 def line(s: Snapshot) -> str:
     """The state as one line of text; the best values, which a narrow terminal may cut off, are at the end."""
-    parts = [f"{s.stage} ({s.number}/{s.stages}): {s.completed}" + (f"/{s.total}" if s.total else "")]
+    parts = [f"{s.stage} ({s.number}/{s.steps}): {s.completed}" + (f"/{s.total}" if s.total else "")]
     parts[0] += f" {of_number(s.total or s.completed, 'design')}"
     if s.invalid:
         parts[0] += f" ({s.invalid} invalid)"

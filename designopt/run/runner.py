@@ -43,6 +43,7 @@ from designopt.run.finish import finish
 from designopt.run.foreign_solver import ForeignSolver
 from designopt.run.progress import Progress, Silent
 from designopt.run.stage import StageRun
+from designopt.run.steps import steps
 from designopt.run.stopping import Signals
 from designopt.store import archive
 from designopt.store.disk.durable import append_durably
@@ -355,9 +356,10 @@ def _run_stages(
     study: StudyDefinition, dispatcher: Dispatcher, starting_designs: Mapping[str, start_from.StartingDesigns]
 ) -> None:
     designs_of: dict[str, Integers] = {}
+    count = len(steps(study))
     for number, stage in enumerate(study.stages, 1):
         logger.info("stage '%s' begins: %s", stage.name, stage.solver.plugin.name)
-        run = StageRun(stage, number, len(study.stages), dispatcher)
+        run = StageRun(stage, number, count, dispatcher)
         # A baseline is not a search: the stages after it draw the same random numbers as without it.
         stage_index = number - (study.baseline is not None)
         rng = np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=(stage_index,)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from designopt.run.progress import Snapshot
+from designopt.run.steps import steps
 from designopt.store.disk.lock import at_work
 from designopt.store.progress_note import running
 
@@ -39,8 +40,8 @@ def snapshot(result: Result, looks: Sequence[tuple[float, int]]) -> Snapshot:
     until = float(session.get("ended") or time.time())
     elapsed = max(0.0, until - float(session.get("started") or until))
     failures = sum(n for (status, _), n in result.failures().items() if status != "invalid")
-    invalid = int(np.sum(in_stage & outcomes.invalid))
+    invalid, count = int(np.sum(in_stage & outcomes.invalid)), len(steps(result.study))
     return Snapshot(
-        stage.name, number + 1, len(stages), completed, total, counts["evaluations"], failures, rate, elapsed, left,
+        stage.name, number + 1, count, completed, total, counts["evaluations"], failures, rate, elapsed, left,
         best, invalid, running(result.path) if at_work(result.path) else (),
     )  # fmt: skip

@@ -32,15 +32,15 @@ SETTLED = (3.0, 5)
 
 
 class StageRun:
-    """The `Evaluate` for the solver of `stage`. `number` is the stage's place (from 1) in `stages`.
+    """The `Evaluate` for the solver of `stage`. `number` is the stage's place (from 1) among the `steps` of the run.
 
     `asks` counts the designs requested by the solver, `tells` those whose outcomes it has received.
     """
 
-    def __init__(self, stage: Stage, number: int, stages: int, dispatcher: Dispatcher) -> None:
+    def __init__(self, stage: Stage, number: int, steps: int, dispatcher: Dispatcher) -> None:
         self.stage = stage
         self.number = number
-        self.stages = stages
+        self.steps = steps
         self.dispatcher = dispatcher
         self.ledger: Ledger = dispatcher.ledger
         self.problem: Problem = dispatcher.ledger.problem
@@ -306,7 +306,7 @@ class StageRun:
         }
         failures = self.dispatcher.failures
         snapshot = Snapshot(
-            self.stage.name, self.number, self.stages, completed, total, self.dispatcher.evaluations, failures, rate,
+            self.stage.name, self.number, self.steps, completed, total, self.dispatcher.evaluations, failures, rate,
             elapsed, left, best, self.tells - self._valid + invalid, self.dispatcher.running(),
         )  # fmt: skip
         self.dispatcher.progress.update(snapshot)

@@ -19,8 +19,8 @@ def nearest_store(path: Path) -> str:
     """``; did you mean 'results/one.study'?``, or the stores below or beside `path`, or what a benchmark has instead
     of one; "" without any."""
     if (path / "scores.csv").is_file() and (run := min(path.glob("*/*/*.study"), default=None)):
-        page = f"its page {path / 'report.html'} saves each figure by 'SVG' above it"
-        return f"; of a benchmark, {page}, and each run is a store: {run}"
+        figures = "'designopt benchmark FILE --figure convergence.pdf' writes its figures"
+        return f"; of a benchmark, whose page is {path / 'report.html'}: {figures}, and each run is a store: {run}"
     folders = [path] if path.is_dir() else [path.parent, path.parent / "results"]
     paths = {store.name: store for folder in folders for store in stores_in(folder)}
     of_study = [store for store in paths.values() if _study_name(store) == path.name.removesuffix(".study")]

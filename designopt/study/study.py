@@ -208,10 +208,10 @@ class Execution:
 
     `workers` None means the number of cores of the machine. `arrays` defines which of the model's arrays are stored: of
     every evaluation (``all``), of the final front and the chosen designs (``front``), of the latter only (``chosen``),
-    or of failed evaluations (``failed``). `retries` are by failure class. `on_failure` defines by failure class whether
-    the run continues with an infeasible design, stops at once, or stops when the same error repeats. The run ends early
-    when more than `stop_if_share_above` of at least `after` evaluations have failed. `at_most` limits the runs
-    of a program at the same time, on all workers. `retry` is a failure that passes.
+    or of failed evaluations (``failed``). `retries` are further attempts by failure class. `on_failure` defines by
+    failure class whether the run continues with an infeasible design, stops at once, or stops when the same error
+    repeats. The run ends early when more than `stop_if_share_above` of at least `after` evaluations have failed.
+    `at_most` limits the runs of a program at the same time, on all workers. `retry` is a failure that passes.
     """
 
     executor: Literal["auto", "serial", "dask"] = "auto"

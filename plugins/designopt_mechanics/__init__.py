@@ -9,12 +9,11 @@ From Python, a mechanism is read from a file or stated in parts, and solved:
     print(result.outputs["force_rod_peak"], result.arrays["effort_angle"])
 
 A `tree.Tree` is data: `tree.Coordinate` values z, and `tree.Frame` after frame, each fixed to a parent and moved by
-elementary `motions` (`Rotate`, `Slide`, `Polar`) in order. A joint variable is a number, the name of a coordinate, or a
+elementary `motions` (`Rotate`, `Slide`, `Ball`) in order. A joint variable is a number, the name of a coordinate, or a
 joint function of the coordinates (`functions`: affine, splines and polynomials, formulas in text, two-bar closures in
 closed form, implicit loop closures). Several motions in one frame make a joint of several axes: the spatial transform
 of an OpenSim joint is three slides, then three rotations. A frame without motions is welded. Frames carry a
-`body.Body` or nothing. Closed chains, rhythms and couplers are joint functions; rods of variable length are polar
-motions; nothing here depends on muscles.
+`body.Body` or nothing. Closed chains, rhythms and couplers are joint functions; nothing here depends on muscles.
 
 `state.TreeState` is a tree with CasADi symbols for z and its rates: positions, axes, velocities. From it come
 

@@ -58,23 +58,6 @@ class Slide:
 
 
 @dataclass(frozen=True)
-class Polar:
-    """A shift by `scale` times `length` (m) along (cos psi cos phi, cos psi sin phi, sin psi), without a turn.
-
-    phi is the `azimuth`, psi the `elevation` (rad). Angles of frames that only shift are absolute.
-    """
-
-    azimuth: Value
-    elevation: Value
-    length: Value
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name in ("azimuth", "elevation", "length", "scale"):
-            _finite(name, getattr(self, name))
-
-
-@dataclass(frozen=True)
 class Ball:
     """A turn by the `quaternion` (w, x, y, z) divided by its length: a ball joint without a singular posture.
 
@@ -94,7 +77,7 @@ class Ball:
             _finite("quaternion", component)
 
 
-Motion: TypeAlias = Rotate | Slide | Polar | Ball
+Motion: TypeAlias = Rotate | Slide | Ball
 
 
 def unit(axis: Any) -> tuple[float, float, float]:

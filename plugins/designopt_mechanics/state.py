@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_not_zero
-from designopt_mechanics.motions import Ball, Polar, Rotate, Slide
+from designopt_mechanics.motions import Ball, Rotate
 from designopt_mechanics.tree import GROUND, Frame, Point, Tree, TreeError, values_of
 
 
@@ -193,9 +193,9 @@ def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[JointStep], list[Rotor]
                 parent, p, turn = len(steps) - 1, ca.SX.zeros(3), ca.SX.eye(3)
                 variable = ca.norm_2(quaternion)
             else:
-                shift, variable = _shift(motion, named, frame)
-                p = p + turn @ shift
-            inertia = 1.0 if isinstance(motion, Ball) else 0.0 if isinstance(motion, Polar) else motion.inertia
+                variable = _value(motion.distance, named, frame)
+                p = p + turn @ (ca.SX(motion.axis) * variable)
+            inertia = 1.0 if isinstance(motion, Ball) else motion.inertia
             if is_not_zero(inertia):
                 rotors.append(Rotor(variable, inertia))
         at_rest = not frame.motions or not isinstance(frame.motions[-1], Rotate | Ball)
@@ -205,16 +205,6 @@ def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[JointStep], list[Rotor]
             steps[-1] = JointStep(steps[-1].parent, steps[-1].p, steps[-1].turn, steps[-1].axis, steps[-1].angle, frame)
         ends[frame.name] = len(steps) - 1
     return steps, rotors, ends
-
-
-def _shift(motion: Slide | Polar, named: Mapping[str, Any], frame: Frame) -> tuple[Any, Any]:
-    """The shift (3, 1) of a motion in the axes before it, and its variable."""
-    if isinstance(motion, Slide):
-        distance = _value(motion.distance, named, frame)
-        return ca.SX(motion.axis) * distance, distance
-    phi, psi, length = (_value(v, named, frame) for v in (motion.azimuth, motion.elevation, motion.length))
-    direction = ca.vertcat(ca.cos(psi) * ca.cos(phi), ca.cos(psi) * ca.sin(phi), ca.sin(psi))
-    return motion.scale * length * direction, length
 
 
 def _value(value: Any, named: Mapping[str, Any], frame: Frame) -> Any:

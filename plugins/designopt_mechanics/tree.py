@@ -13,7 +13,7 @@ import numpy as np
 
 from designopt.plugin import closest
 from designopt_mechanics.body import Body, is_number, vector
-from designopt_mechanics.motions import Ball, Motion
+from designopt_mechanics.motions import Ball, Motion, Rotate
 
 GROUND = "ground"
 
@@ -140,9 +140,8 @@ def values_of(frame: Frame) -> Iterator[Any]:
     for motion in frame.motions:
         if isinstance(motion, Ball):
             yield from motion.quaternion
-        for name in ("angle", "distance", "azimuth", "elevation", "length"):
-            if hasattr(motion, name):
-                yield getattr(motion, name)
+        else:
+            yield motion.angle if isinstance(motion, Rotate) else motion.distance
 
 
 def _once(names: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section, poses
 from designopt.report.drawing import DrawnMotion, draw
@@ -20,7 +20,7 @@ _COLUMNS, _ROWS = 2, 3
 _NAMES = ("time", "path", "excitations", "activations", "torques")
 
 
-@report("arm_reach", version=1, arrays=_NAMES)
+@report_part("arm_reach", version=1, arrays=_NAMES)
 def arm_reach(result: Result) -> Section | None:
     """Movements of an arm: its path, excitation and activation of each muscle, torques at the joints."""
     note = "Excitations are lines, activations dashed."

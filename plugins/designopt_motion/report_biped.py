@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section, poses
 from designopt.report.drawing import DrawnMotion, draw
@@ -19,7 +19,7 @@ _SWING = tuple(JOINTS.index(name) for name in ("hip", "swing_knee", "swing_foot"
 _NAMES = ("time", "figure", "torques", "ground_force")
 
 
-@report("walking_step", version=1, arrays=_NAMES)
+@report_part("walking_step", version=1, arrays=_NAMES)
 def walking_step(result: Result) -> Section | None:
     """Steps of a walker: stick figures, torques of the joints and force of the ground over time."""
     return motion_section(

@@ -63,12 +63,14 @@ class TimeTable:
         raise RecordingError(f"column '{coordinate}' exists, but not as '{coordinate}/{kind}'")
 
     def radians(self, rotations: Iterable[str]) -> TimeTable:
-        """The table with the columns of these coordinates in rad; others, translations, are unchanged.
+        """The table with the columns of these coordinates in rad, those of their speeds (``.../coordinate/speed``) in
+        rad/s; others, translations, are unchanged.
 
         A note is added for an assumed unit, for a rotation beyond a whole turn in a table in radians, which was
         probably written in degrees, and for several moving rotations below a few degrees, perhaps in radians.
         """
-        labels = [self.label(name) for name in rotations]
+        coordinates = list(rotations)
+        labels = [self.label(name) for name in coordinates]
         columns = [self.names.index(label) for label in labels]
         values, notes = self.values.copy(), list(self.notes)
         if labels and self.assumption:
@@ -82,7 +84,9 @@ class TimeTable:
                     f"the rotations reach at most {largest:.3g} in a table that says degrees; they are perhaps in"
                     " radians"
                 )
-            values[:, columns] = np.radians(values[:, columns])
+            paths = [name.split("/")[-2:] for name in self.names]
+            of_speeds = [k for k, path in enumerate(paths) if path[-1] == "speed" and path[0] in coordinates]
+            values[:, [*columns, *of_speeds]] = np.radians(values[:, [*columns, *of_speeds]])
         else:
             for label, column in zip(labels, columns, strict=True):
                 largest = np.max(np.abs(values[:, column]), initial=0.0, where=np.isfinite(values[:, column]))

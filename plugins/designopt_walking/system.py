@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from designopt_muscle.curves import TENDON_FORCES
 
+from designopt.arrays import Floats
 from designopt.dynamics.system import System, Variable
 from designopt_walking.walker import Walker
 
@@ -68,6 +70,13 @@ def walking_system(walker: Walker, outputs: Entries = (), data: Entries = (), ax
         data=data,
         outputs=[*ground_outputs(walker, axes), *outputs],
     )
+
+
+def stacked(values: Mapping[str, Floats], names: Sequence[str], pattern: str = "{}") -> Floats:
+    """(n, k) `values` (n,) of k variables of `walking_system`, named by a `pattern` with the names of coordinates,
+    muscles or drives: ``{}_speed``, ``activation_{}``."""
+    columns = [values[pattern.format(name)] for name in names]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(next(iter(values.values()))), 0))
 
 
 def ground_outputs(walker: Walker, axes: str = "xy") -> Iterator[tuple[Variable, Any]]:

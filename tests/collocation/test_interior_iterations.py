@@ -1,6 +1,6 @@
 """The interior point method on small programs with a known course: each iterate is that of IPOPT, which implements the
-same paper (Wächter & Biegler 2006), if large barriers are left as late; where it stops, the unscaled optimality
-conditions hold."""
+same paper (Wächter & Biegler 2006), if large barriers are left as late and no step is of second order; where it stops,
+the unscaled optimality conditions hold."""
 
 from types import SimpleNamespace
 
@@ -105,6 +105,7 @@ def test_every_iterate_is_that_of_ipopt(program, start, monkeypatch):
     """Steps, corrections of second order, filter, shifts of the diagonal, barrier: a difference in one of them gives
     other iterates. Limits are relaxed differently below a barrier of 1e-7, by less than 1e-8."""
     monkeypatch.setattr(search, "KAPPA_EARLY", 10.0)
+    monkeypatch.setattr(search, "SECOND_BELOW", 0.0)
     status, run = program.searched(start)
     statistics, solution = program.by_ipopt(start)
 
@@ -122,10 +123,29 @@ def test_every_iterate_is_that_of_ipopt(program, start, monkeypatch):
 def test_large_barriers_are_left_early_on_the_way_to_the_same_optimum(monkeypatch):
     _, early = hock_schittkowski_71().searched([1.0, 5.0, 5.0, 1.0])
     monkeypatch.setattr(search, "KAPPA_EARLY", 10.0)
+    monkeypatch.setattr(search, "SECOND_BELOW", 0.0)
     _, late = hock_schittkowski_71().searched([1.0, 5.0, 5.0, 1.0])
 
     assert early.iterations < late.iterations
     np.testing.assert_allclose(early.iterate()[0].x, late.iterate()[0].x, rtol=1e-7)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_steps_of_second_order_reach_limits_without_force_in_fewer_iterations(side, monkeypatch):
+    """The minimum of x^2 + (y - z)^2 + z^2 with limits of x and y at zero, from inside. Each
+    plain step halves the distance, as no limit exerts a force."""
+    x = ca.SX.sym("x", 3)
+    cost = x[0] ** 2 + (x[1] - x[2]) ** 2 + x[2] ** 2
+    limits = sorted([0.0, 3.0 * side])
+    program = SmallProgram(x, cost, x[0] - x[1], bounds=([*2 * [limits[0]], -5.0], [*2 * [limits[1]], 5.0]))
+    _, second = program.searched(side * np.ones(3), tolerance=1e-11)
+    monkeypatch.setattr(search, "SECOND_BELOW", 0.0)
+    _, plain = program.searched(side * np.ones(3), tolerance=1e-11)
+
+    assert second.iterations <= 0.75 * plain.iterations
+    for run in (second, plain):
+        np.testing.assert_allclose(run.iterate()[0].x, 0.0, atol=1e-5)
+        assert run.cost <= 1e-10
 
 
 @pytest.mark.parametrize("limits", [(1.0, 1.0), (1.0, FREE), (1.0, 3.0)])

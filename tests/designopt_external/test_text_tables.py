@@ -36,7 +36,15 @@ def test_columns_that_touch_at_a_sign_are_read_as_the_recipe_for_calculix_says()
     assert numbers("12-345.6E+00", column=2) == [-345.6]
 
 
-@pytest.mark.parametrize("line", ["2026-11-28 5.0", "0.5-1.5 5.0", "a-2.5E+01 5.0", "1.5-101 5.0"])
+def test_numbers_that_touch_are_cut_where_those_of_another_row_end() -> None:
+    """Two columns F8.3 after one I4, then two F8.4; the rows that touch come first."""
+    signs = "   1  12.345-100.678\n   2 -12.300   0.600\n   3-112.300-400.600\n"
+    assert [numbers(signs, column=k) for k in (2, 3)] == [[12.345, -12.3, -112.3], [-100.678, 0.6, -400.6]]
+    digits = "  1.0000112.0000\n  1.0000 12.0000\n"
+    assert numbers(digits, column=2) == [112.0, 12.0]
+
+
+@pytest.mark.parametrize("line", ["28.11.2026 5.0", "2026-11-28 5.0", "0.5-1.5 5.0", "a-2.5E+01 5.0", "1.5-101 5.0"])
 def test_dates_ranges_and_single_numbers_with_a_sign_inside_stay_one_field(line: str) -> None:
     assert numbers(line, column=2) == [5.0]
 
@@ -53,6 +61,8 @@ def test_dates_ranges_and_single_numbers_with_a_sign_inside_stay_one_field(line:
         ("1 2.0\n2 ******\n", 2, "line 2: the program had too few columns for '******'"),
         ("1 12.345-0.678\n2 12.3 0.6\n", 3, "line 1: the program had too few columns for '12.345-0.678'"),
         ("1 2.5 3.0\n2 2.5-13.0\n", 3, "line 2: the program had too few columns for '2.5-13.0'"),
+        ("1  1.0000112.0000\n2  1.0000212.0000\n", 3, "give a 'pattern', or one that counts characters, such as '^"),
+        ("1 12.0000\n2 1.0000112.0000\n", 2, "line 2: the program had too few columns for '1.0000112.0000'"),
     ],
 )
 def test_a_table_whose_rows_are_in_doubt_is_refused_with_the_line(text: str, column: int, message: str) -> None:

@@ -13,7 +13,6 @@ from designopt_mechanics.report.scene import mechanism_scene
 from scipy.optimize import linprog, minimize
 
 import designopt
-from designopt.collocation import Options, solve_design
 
 STUDIES = Path(__file__).parents[2] / "studies"
 
@@ -100,15 +99,6 @@ def test_the_share_of_a_box_where_a_linear_margin_is_positive_is_exact_and_witho
         assert positive_share(level - np.tensordot(direction, axes, 1)) == pytest.approx(exact, abs=1e-12)
     assert positive_share(np.ones((3,) * d)) == 1.0
     assert positive_share(-np.ones((3,) * d)) == 0.0
-
-
-@pytest.mark.parametrize("kind", ["planar", "spatial"])
-def test_the_platform_moves_on_its_cables_within_their_bounds(kind: Any) -> None:
-    model = CableRobot(kind=kind)
-    solution = solve_design(model.trajectory_problem({"payload": 2.0}), {}, Options(scheme="radau", intervals=8))
-    assert solution.phase.values["x"][-1] == pytest.approx(0.3, abs=1e-8)
-    tensions = [solution.phase.values[n] for n in solution.phase.values if n.startswith(("upper", "lower"))]
-    assert min(t.min() for t in tensions) > 5.0 - 1e-3
 
 
 def test_the_bundled_study_searches_and_its_report_draws_it(tmp_path: Path) -> None:

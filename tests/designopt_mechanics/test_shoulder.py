@@ -16,7 +16,6 @@ from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 
 import designopt
-from designopt.collocation import Options, solve_design
 from designopt.dynamics import Simulator
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -77,15 +76,6 @@ def test_the_arm_errs_only_where_the_computing_rhythm_is_wrong() -> None:
     right, wrong = (model.evaluate({"rhythm": rhythm}, {})[0] for rhythm in ("original", "simplified"))
     assert right["angle_error"] < 1e-6 < 1e-3 < wrong["angle_error"]
     assert right["plane_rms"] == 0.0
-
-
-def test_the_least_effort_is_below_that_of_the_quintic() -> None:
-    model = ShoulderRhythm()
-    outputs, _ = model.evaluate({"rhythm": "original"}, {})
-    quarter = {"travel": np.pi / 2.0, "elevation_angle": np.pi / 2.0}
-    solution = solve_design(model.trajectory_problem({}), quarter, Options(scheme="radau", intervals=12))
-    assert solution.figures["effort"] < outputs["effort"]
-    assert solution.phase.resimulation_error < 1e-2
 
 
 def test_the_bundled_study_runs_and_its_report_draws_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from designopt_mechanics.body import Body, BodyError
 from designopt_mechanics.checks import check
 from designopt_mechanics.functions.affine import Affine
-from designopt_mechanics.motions import MotionError, Polar, Rotate, Slide
+from designopt_mechanics.motions import MotionError, Rotate, Slide
 from designopt_mechanics.tree import Coordinate, Frame, Tree, TreeError
 
 Z = (0.0, 0.0, 1.0)
@@ -130,8 +130,6 @@ def test_a_motion_by_a_number_that_is_not_finite_is_refused(bad: float) -> None:
     for field, motion in {
         "angle": lambda: Rotate((0.0, 0.0, 1.0), bad),
         "distance": lambda: Slide((1.0, 0.0, 0.0), bad),
-        "elevation": lambda: Polar("q", bad, 1.0),
-        "scale": lambda: Polar("q", 0.0, 1.0, scale=bad),
     }.items():
         with pytest.raises(MotionError, match=f"{field}: .* is not a finite number"):
             motion()

@@ -1,4 +1,5 @@
-"""Forces of a model file that depend on the motion alone: planar models leave them out, and say so."""
+"""Forces of a model file that depend on the motion alone: planar models leave them out, and say so; a walk in space
+refuses them."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from designopt_walking.bundled import planar_walker, squat_leg
 from designopt_walking.models.predict import WalkPredict
 from designopt_walking.models.squat import SquatToStand
 from designopt_walking.models.track import WalkTrack
+from designopt_walking.spatial.model import WalkTrack3D
 
-from designopt.plugin import InputFile
+from designopt.plugin import InputFile, InvalidSetting
 
 
 def with_limit(file: InputFile) -> InputFile:
@@ -34,3 +36,9 @@ def test_forces_that_take_no_part_are_named_with_what_ends_the_motion_instead(mo
     assert not any("motion alone" in note for note in model(model=bundled()).remarks({}))
     (note,) = (note for note in model(model=with_limit(bundled())).remarks({}) if "motion alone" in note)
     assert "the motion alone take no part (knee_limit): joints end at the ranges of their coordinates;" in note
+
+
+def test_a_walk_in_space_refuses_them_with_the_way_out() -> None:
+    with pytest.raises(InvalidSetting, match=r"\(knee_limit\): take them out of the file, and state springs") as error:
+        WalkTrack3D(model=with_limit(planar_walker())).check()
+    assert error.value.name == "model"

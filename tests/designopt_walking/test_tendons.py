@@ -200,6 +200,10 @@ def test_trajectories_on_rigid_tendons_get_the_forces_that_these_would_have(walk
     force = float(function(0, 0, 0.4)[rigid.muscles.index("soleus_r")])
     assert at_nodes["tendon_force_soleus_r"][-1] == pytest.approx(force / 5137.0, rel=1e-12)
     assert with_tendon_forces(walker, guess) is guess
+    some_known = sampled(time, {**values, f"tendon_force_{walker.muscles.compliant[0]}": np.full(5, 0.3)})
+    completed = with_tendon_forces(walker, some_known).at(np.ones(1))
+    assert completed[f"tendon_force_{walker.muscles.compliant[0]}"] == pytest.approx(0.3)
+    assert completed["tendon_force_soleus_r"] == pytest.approx(force / 5137.0, rel=1e-12)
     plain = sampled(time, values)
     assert with_tendon_forces(rigid, plain) is plain
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
 from designopt_walking.bundled import planar_walker
-from designopt_walking.report import checks, curves, sides
+from designopt_walking.report import checks, curves, figure, sides
 from designopt_walking.report.checks import walking_checks
 from designopt_walking.report.curves import walking_activations, walking_angles, walking_fibres, walking_tendons
 from designopt_walking.report.device_map import DeviceMap
@@ -29,7 +29,7 @@ from recorded_walks import recorded_walk
 
 import designopt
 from designopt.plugin import Diverged, model
-from designopt.report import summary_table
+from designopt.report import designs, summary_table
 from designopt.report.section import Section
 from designopt.store.result import Result
 
@@ -152,6 +152,28 @@ def test_ground_forces_carry_the_weight(result: Result) -> None:
     assert list(forces) == ["Vertical force", "Fore-aft force"]
     total = np.asarray(forces["Vertical force"]["data"][-1]["y"])
     assert total.mean() == pytest.approx(62.0 * 9.80665, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("recorded_force", "introduction"),
+    [
+        (0.0, "Over the window of the recording, which is dotted."),
+        (np.nan, "Over the window of the recording."),
+        (None, "Over the window of the recording."),
+    ],
+)
+def test_ground_forces_in_space_are_those_of_a_window(
+    result: Result, recorded_force: float | None, introduction: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    force = np.zeros((3, 2, 3))
+    arrays = {"percent": np.linspace(0.0, 100.0, 3), "ground_force": force}
+    arrays |= {} if recorded_force is None else {"recorded_force": force + recorded_force}
+    for module in (figure, designs):
+        monkeypatch.setattr(module, "stored_arrays", lambda *_: {("walk", "slow"): arrays})
+    section = ground_force(result)
+    assert list(plots(section)) == ["Vertical force", "Fore-aft force", "Lateral force"]
+    assert section is not None
+    assert section.introduction == introduction
 
 
 def test_angles_have_a_panel_for_each_joint_with_both_sides_and_the_recorded_band(result: Result) -> None:

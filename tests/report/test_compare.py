@@ -10,7 +10,7 @@ import pytest
 from given_results import WORST, GivenResult, at_most, beam_result, grid, maximize, minimize
 from page_data import figures_of
 
-from designopt.plugin import InputFile, Use, find, report
+from designopt.plugin import InputFile, Use, find, report_part
 from designopt.report import Figure, Section
 from designopt.report.comparison.differences import differences, file_difference
 from designopt.report.comparison.page import write_comparison
@@ -56,7 +56,7 @@ def test_fronts_lie_over_each_other_and_the_hypervolumes_have_one_reference(tmp_
 def with_response(one: GivenResult, level: float, **choices: tuple[str, ...]) -> GivenResult:
     """A store whose page has a part of its subject, a response with a selector."""
 
-    @report("response", version=1)
+    @report_part("response", version=1)
     def response(result: Any) -> Section:
         """Two loads, one of them moving."""
         curve = {"type": "scatter", "x": [0.0, 1.0], "name": "deflection"}

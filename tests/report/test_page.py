@@ -20,7 +20,7 @@ from page_data import figures_of, page_data, unpacked
 from plotly.offline import get_plotlyjs
 from valid_figures import check_with_plotly
 
-from designopt.plugin import Use, find, report
+from designopt.plugin import Use, find, report_part
 from designopt.report import Figure, Section, Selector, Table, write_report
 from designopt.report.notebook import study_table
 from designopt.report.page.data import as_plain
@@ -126,7 +126,7 @@ def test_every_figure_is_valid_plotly(grid_result: GivenResult) -> None:
 
 
 def test_the_parts_of_the_study_are_shown_between_the_ones_that_are_always_there() -> None:
-    @report("report_test_part", version=1)
+    @report_part("report_test_part", version=1)
     def part(result: Any, *, word: str = "plain") -> Section:
         return Section(f"Part {word}")
 
@@ -139,7 +139,7 @@ def test_the_parts_of_the_study_are_shown_between_the_ones_that_are_always_there
 
 
 def test_a_part_that_raises_leaves_the_rest_of_the_report() -> None:
-    @report("report_test_broken", version=1)
+    @report_part("report_test_broken", version=1)
     def broken(result: Any) -> Section:
         raise ValueError("no <luck>")
 

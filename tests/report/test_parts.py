@@ -27,7 +27,7 @@ from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel, wrapped
 from designopt.report.parts.record import record
 from designopt.report.section import Figure, Section, Table
-from designopt.report.tables import state
+from designopt.report.terminal import state
 from designopt.study.study import DesignVariable, Stage
 
 

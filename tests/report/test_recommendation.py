@@ -9,7 +9,7 @@ import pytest
 from command import designopt
 
 from designopt import Quantity, define, open_store
-from designopt.plugin import model, report
+from designopt.plugin import model, report_part
 from designopt.report import Figure, Section, summary_table, write_report
 from designopt.report.labels import parameter_text
 from designopt.report.page.beside_answer import figures_beside_answer
@@ -220,7 +220,7 @@ def test_a_design_of_several_rules_has_the_recommended_name_beside_the_answer() 
 
 
 def test_the_figure_beside_the_answer_has_short_names_and_its_upper_panel_alone(tmp_path: Path) -> None:
-    @report("two_panels", version=1)
+    @report_part("two_panels", version=1)
     def two_panels(result: Any) -> Section:
         """A response above its command."""
         curve = {"type": "scatter", "x": [0, 1], "y": [0, 1]}

@@ -11,7 +11,7 @@ from designopt.plugin import Fidelity, PluginError, model
 from designopt.problem import Problem
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.designs.surrogate import surrogate
-from designopt.report.tables import state, unfinished
+from designopt.report.terminal import state, unfinished
 from designopt.run.budget import StageBudget
 from designopt.run.runner import resume_study, run_study
 from designopt.store import archive

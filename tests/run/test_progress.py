@@ -29,6 +29,7 @@ from designopt.run.runner import run_study
 from designopt.run.snapshot import snapshot
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
+from designopt.study.study import Scenario, Tolerance, Tolerances, Validation
 
 STATE = Snapshot("sweep", 1, 2, 30, 120, 30, 2, 12.0, 2.5, 7.5, {"mismatch": 0.125})
 
@@ -167,8 +168,35 @@ def test_a_run_reports_its_state_and_closes_its_display(tmp_path, clock, monkeyp
     assert all((s.left is None) == (s.elapsed < 0.8) for s in during)
     assert any(s.left is not None for s in during)
     last = recorder.snapshots[-1]
-    assert (last.stage, last.number, last.stages, last.evaluations) == ("b", 2, 2, 60)
+    assert (last.stage, last.number, last.steps, last.evaluations) == ("b", 2, 2, 60)
     assert last.best == {"f0": 0.0}
+
+
+TENTH = Tolerances((Tolerance("a", 0.1),))
+
+
+@pytest.mark.parametrize(
+    ("fields", "further"),
+    [
+        ({}, []),
+        ({"tolerances": TENTH}, ["tolerances"]),
+        ({"tolerances": replace(TENTH, neighbours=0)}, []),
+        ({"tolerances": replace(TENTH, assumed=True)}, []),  # 60 designs have no neighbours within assumed tolerances
+        ({"tolerances": replace(TENTH, assumed=True), "designs": 80}, ["tolerances"]),
+        (
+            {"tolerances": TENTH, "validate": Validation((Scenario("far", {"shift": 1.0}),))},
+            ["tolerances", "validation"],
+        ),
+    ],
+)
+def test_the_steps_after_the_stages_count_from_the_start(tmp_path, clock, fields, further):
+    recorder, designs = Recorder(), fields.get("designs", 60)
+    stages = (listed(np.linspace(0.5, 1.0, designs), evaluations=designs),)
+    more = {name: value for name, value in fields.items() if name != "designs"}
+    study = make_study(stages=stages, names=("a",), settings={"pause": 0.6}, **more)
+    run_study(study, tmp_path / "s", progress=recorder)
+    numbers = {(s.number, s.stage): s.steps for s in recorder.snapshots}
+    assert numbers == dict.fromkeys(enumerate(["list", *further], 1), 1 + len(further))
 
 
 def test_invalid_designs_are_not_counted_with_those_of_the_budget(tmp_path):

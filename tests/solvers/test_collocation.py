@@ -14,7 +14,7 @@ from designopt.plugin import load_file
 from designopt.problem import SolvedPrograms
 from designopt.report.labels import answer_digits
 from designopt.report.parts.answer.overview import overview
-from designopt.report.tables import summary_table
+from designopt.report.terminal import summary_table
 from designopt.solvers.collocation.requested_programs import compared
 from designopt.solvers.collocation.symbolic import symbolic
 from designopt.store.journal.writer import Journal

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Required, TypedDict
 import numpy as np
 import pytest
 
-from designopt.plugin import Array, InputFile, InvalidSetting, Quantity, model, objective, report, solver
+from designopt.plugin import Array, InputFile, InvalidSetting, Quantity, model, objective, report_part, solver
 from designopt.study.language.errors import Issue, StudyError
 from designopt.study.load import study_from_text
 from designopt.study.study import StudyDefinition
@@ -178,7 +178,7 @@ class Sampler:
         raise AssertionError("declared to be checked, never to be run")
 
 
-@report("test_part", version=1)
+@report_part("test_part", version=1)
 def part(result: Any, *, band: Annotated[float, Quantity("deg", "band", ge=0.0)] = 5.0) -> None:
     """A part of the report."""
 

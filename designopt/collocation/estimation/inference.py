@@ -73,11 +73,11 @@ def estimate(
     fails.
     """
     _check_level(level)
-    stated = with_measurements(problem, measured, prior)
-    solution = solve(stated, options, guess or measured_guess(stated))
+    fitted_problem = with_measurements(problem, measured, prior)
+    solution = solve(fitted_problem, options, guess or measured_guess(fitted_problem))
     if not solution.success:
         raise FitError(solution)
-    return inference(stated, solution, level=level, options=options)
+    return inference(fitted_problem, solution, level=level, options=options)
 
 
 def inference(
@@ -213,8 +213,8 @@ def _root(
     size = len(kkt.active.free)
     gradient = -2.0 * transcription.cost_scale * jacobian.T.toarray()
     count = gradient.shape[1]
-    moved, _ = kkt.moved(gradient, np.zeros((len(kkt.active.rows), count)), np.zeros((size, count)))
-    return moved
+    changes, _ = kkt.moved(gradient, np.zeros((len(kkt.active.rows), count)), np.zeros((size, count)))
+    return changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,11 +239,11 @@ def _inference(fit: _SolvedFit, root: Floats, residuals: Floats, level: float, d
     dimension, rank = (information.dimension, information.rank) if information else (0, 0)
     quantile = float(scipy.stats.norm.ppf(0.5 + 0.5 * level))
     deviations = transcription.scale * np.linalg.norm(root, axis=1)
-    places, units = _unknowns(problem, transcription), _units(problem)
-    free = {name: k for name, k in places.items() if fit.active.free[k]}
+    indices, units = _unknowns(problem, transcription), _units(problem)
+    free = {name: k for name, k in indices.items() if fit.active.free[k]}
     lost = _undetermined(transcription, information, x, free)
     unknowns = {}
-    for name, k in places.items():
+    for name, k in indices.items():
         value, deviation = float(x[k]), math.inf if name in lost else float(deviations[k])
         if name in free:
             half = quantile * deviation
@@ -289,15 +289,15 @@ def _units(problem: TrajectoryProblem) -> dict[str, str]:
 
 def _sizes(transcription: Transcription, x: Floats, free: Mapping[str, int]) -> Floats:
     """Reference sizes (k,) of the unknowns: their values, or their scales if these are near zero."""
-    places = list(free.values())
-    scale = transcription.scale[places]
-    return np.where(np.abs(x[places]) > 1e-3 * scale, np.abs(x[places]), scale)
+    indices = list(free.values())
+    scale = transcription.scale[indices]
+    return np.where(np.abs(x[indices]) > 1e-3 * scale, np.abs(x[indices]), scale)
 
 
 def _relative(transcription: Transcription, x: Floats, free: Mapping[str, int], direction: Floats) -> Floats:
     """Relative changes (k,) of the unknowns along a direction of the scaled variables."""
-    places = list(free.values())
-    return np.asarray(transcription.scale[places] * direction[places] / _sizes(transcription, x, free))
+    indices = list(free.values())
+    return np.asarray(transcription.scale[indices] * direction[indices] / _sizes(transcription, x, free))
 
 
 def _weakest(transcription: Transcription, x: Floats, free: Mapping[str, int], covariance: Floats) -> tuple[str, float]:
@@ -328,10 +328,10 @@ def _undetermined(
     """The unknowns that change along the undetermined directions."""
     if information is None or not information.null.shape[1] or not free:
         return set()
-    moved = np.abs(np.array([_relative(transcription, x, free, direction) for direction in information.null.T])).max(
+    shares = np.abs(np.array([_relative(transcription, x, free, direction) for direction in information.null.T])).max(
         axis=0
     )
-    return {name for name, size in zip(free, moved, strict=True) if size > FREE * max(1.0, moved.max())}
+    return {name for name, size in zip(free, shares, strict=True) if size > FREE * max(1.0, shares.max())}
 
 
 def _words(transcription: Transcription, x: Floats, free: Mapping[str, int], direction: Floats) -> str:

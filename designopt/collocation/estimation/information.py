@@ -54,9 +54,9 @@ def information(kkt: Kkt, residuals: Any, first: Indices) -> Information | None:
     _, values, vectors = np.linalg.svd(residuals[:, kkt.free] @ basis, full_matrices=True)
     values = np.concatenate([values, np.zeros(max(0, basis.shape[1] - len(values)))])
     rank = int((values > UNDETERMINED * max(values[0], 1e-300)).sum())
-    moved = np.zeros((size, basis.shape[1]))
-    moved[kkt.free] = basis @ vectors.T
-    return Information(len(values), rank, moved[:, :rank] / values[:rank], moved[:, rank:])
+    changes = np.zeros((size, basis.shape[1]))
+    changes[kkt.free] = basis @ vectors.T
+    return Information(len(values), rank, changes[:, :rank] / values[:rank], changes[:, rank:])
 
 
 def free_directions(kkt: Kkt, first: Indices) -> Floats | None:
@@ -70,10 +70,10 @@ def free_directions(kkt: Kkt, first: Indices) -> Floats | None:
         return None
     index_of = np.full(kkt.active.free.shape[0], -1)
     index_of[kkt.free] = np.arange(f)
-    chosen = [int(k) for k in index_of[first] if k >= 0][:MOST]
+    columns_to_solve = [int(k) for k in index_of[first] if k >= 0][:MOST]
     rng = np.random.default_rng(0)
-    columns = np.zeros((f, len(chosen))) if chosen else rng.standard_normal((f, max(d, 1)))
-    columns[chosen, np.arange(len(chosen))] = 1.0
+    columns = np.zeros((f, len(columns_to_solve))) if columns_to_solve else rng.standard_normal((f, max(d, 1)))
+    columns[columns_to_solve, np.arange(len(columns_to_solve))] = 1.0
     basis = np.zeros((f, 0))
     while basis.shape[1] < d:
         along = factors.solve(np.vstack([columns, np.zeros((a, columns.shape[1]))]))[:f]

@@ -129,17 +129,17 @@ def read_measurements(
 
     if not (columns is None or isinstance(columns, Mapping)):
         raise ValueError(f"columns are {columns!r}: give the column of each variable, as {{'angle': 'encoder'}}")
-    chosen = columns or {n: n for n in names if n != time and not n.startswith("sigma ")}
+    column_of = columns or {n: n for n in names if n != time and not n.startswith("sigma ")}
     times = table_of(time, "the time")
     if units_of[time] not in ("", "s"):
         times = np.array([_converted(t, units_of[time], "s", time) for t in times])
     deviations: dict[str, Any] = dict(sigma or {})
-    for variable, name in chosen.items():
+    for variable, name in column_of.items():
         if variable not in deviations and f"sigma {name}" in column:
             unit = units_of[f"sigma {name}"] or units_of[name]
             deviations[variable] = _size(unit, units_of[name], f"sigma {name}") * column[f"sigma {name}"]
-    values = {variable: table_of(name, f"'{variable}'") for variable, name in chosen.items()}
-    return Measurements(times, values, deviations, {v: units_of[n] for v, n in chosen.items() if units_of[n]})
+    values = {variable: table_of(name, f"'{variable}'") for variable, name in column_of.items()}
+    return Measurements(times, values, deviations, {v: units_of[n] for v, n in column_of.items() if units_of[n]})
 
 
 def _head(cell: str) -> tuple[str, str]:

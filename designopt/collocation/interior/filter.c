@@ -95,6 +95,21 @@ static int corrected(Interior *t, Merit m, double alpha, double theta_of_full, d
     return 0;
 }
 
+/* Tries the step of second order, as far as limits let it; 1 if it is accepted and becomes the step. */
+static int is_second_accepted(Interior *t, Merit *m, double *phi) {
+    Merit second = {m->theta, m->phi, 0.0};
+    double theta;
+    for (int i = 0; i < t->g.n; i++) second.slope += (t->slopes[i] + barrier_slope(t, i)) * t->second[i];
+    t->alpha = longest(t, t->second);
+    int found = trial(t, t->second, t->alpha, &theta, phi);
+    t->has_second = found > 0 && accepted(t, second, t->alpha, theta, *phi);
+    if (t->has_second) {
+        memcpy(t->step, t->second, (size_t)(t->g.n + t->g.m) * sizeof(double));
+        *m = second;
+    } else memcpy(t->g.x, t->before, (size_t)t->g.n * sizeof(double));
+    return found < 0 ? found : t->has_second;
+}
+
 /* Moves along the step as far as the filter lets it; 1 where that is possible, 0 where it is not, -1 to stop. */
 static int search_line(Interior *t) {
     int n = t->g.n;
@@ -102,12 +117,14 @@ static int search_line(Interior *t) {
     for (int i = 0; i < n; i++) m.slope += (t->slopes[i] + barrier_slope(t, i)) * t->step[i];
     double alpha = longest(t, t->step), relative = 0.0, theta, phi;
     for (int i = 0; i < n; i++) relative = larger(relative, fabs(t->step[i]) / (1.0 + fabs(t->g.x[i])));
-    memcpy(t->before, t->g.x, (size_t)n * sizeof(double));
     memcpy(t->c_before, t->c, (size_t)t->g.m * sizeof(double));
     double f_before = t->f, least = shortest(t, m);
     int is_tiny = relative <= 10.0 * EPSILON && m.theta <= 1e-4;
     t->tiny = is_tiny ? t->tiny + 1 : 0;
-    for (int first = 1; alpha > least || first; first = 0, alpha *= 0.5) {
+    int second = t->has_second ? is_second_accepted(t, &m, &phi) : 0;
+    if (second < 0) return -1;
+    if (second) alpha = t->alpha;
+    for (int first = 1; !second && (alpha > least || first); first = 0, alpha *= 0.5) {
         int found = trial(t, t->step, alpha, &theta, &phi);
         if (found < 0) return -1;
         if (found && (is_tiny || accepted(t, m, alpha, theta, phi))) {

@@ -52,9 +52,9 @@ class ProgramFunctions:
         self.jacobian = np.zeros(transcription.jacobian.nnz_out(1))
         self.hessian = np.zeros(transcription.hessian.nnz_out(0))
         self.cost_factor, self.row_factors = np.zeros(1), np.zeros(m)
-        shared = {"all": self.x, "cost": self.cost, "g": self.g, "gradient": self.gradient, "jacobian": self.jacobian}
-        shared |= {"hessian": self.hessian, "cost_factor": self.cost_factor, "row_factors": self.row_factors}
-        self.addresses = {name: each.ctypes.data for name, each in shared.items()}
+        arrays = {"all": self.x, "cost": self.cost, "g": self.g, "gradient": self.gradient, "jacobian": self.jacobian}
+        arrays |= {"hessian": self.hessian, "cost_factor": self.cost_factor, "row_factors": self.row_factors}
+        self.addresses = {name: each.ctypes.data for name, each in arrays.items()}
         self.calls: int | None = None
         arguments = (self.x, self.p)
         #: Function, arguments, number of the result and where it goes, for each request

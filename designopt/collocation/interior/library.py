@@ -40,6 +40,7 @@ class SearchData(ctypes.Structure):
         ("barrier", ctypes.c_double),
         ("push", ctypes.c_double),
         ("kappa_early", ctypes.c_double),
+        ("second_below", ctypes.c_double),
         ("warm", ctypes.c_int),
     )
 

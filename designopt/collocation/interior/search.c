@@ -115,7 +115,7 @@ static int begin(Interior *t) {
 /* The multipliers after the step, those of limits next to what the barrier asks for (equation 16). */
 static void move_multipliers(Interior *t) {
     const SearchData *g = &t->g;
-    find_limit_steps(t);
+    find_limit_steps(t, t->step);
     double alpha_dual = longest_of_limits(t);
     for (int i = 0; i < g->m; i++) g->y[i] += t->alpha * t->step[g->n + i];
     for (int i = 0; i < g->n; i++) {
@@ -155,6 +155,8 @@ static int iterate(Interior *t, double least) {
     if (t->tiny > 1) return 0;
     int found = find_step(t);
     if (found < 1) return found;
+    /* a step of second order helps where complementarity is what is missed, and the matrix is that of a minimum */
+    if (t->mu < g->second_below && t->shift == 0.0 && e.primal <= e.complementarity) find_second(t);
     found = search_line(t);
     if (found < 1) return found;
     t->step_size = largest_of(t->step, g->n);

@@ -66,8 +66,8 @@ class KKTStructure:
 
 def kinds(bounds: ProgramBounds) -> tuple[Mask, Mask, Mask]:
     """Masks of the free variables, of the rows with a limit, and of those with two different limits."""
-    limited = np.isfinite(bounds.row_low) | np.isfinite(bounds.row_high)
-    return bounds.low < bounds.high, limited, limited & (bounds.row_low < bounds.row_high)
+    has_limit = np.isfinite(bounds.row_low) | np.isfinite(bounds.row_high)
+    return bounds.low < bounds.high, has_limit, has_limit & (bounds.row_low < bounds.row_high)
 
 
 def _places(pattern: Any) -> tuple[Indices, Indices]:
@@ -78,13 +78,13 @@ def _places(pattern: Any) -> tuple[Indices, Indices]:
     )
 
 
-def structure(transcription: Transcription, free: Mask, limited: Mask, slack: Mask) -> KKTStructure:
-    """The structure of a program with the `free` variables (n,) and the `limited` rows (m,), some with a `slack`."""
-    column, equation = np.flatnonzero(free), np.flatnonzero(limited)
+def structure(transcription: Transcription, free: Mask, has_limit: Mask, slack: Mask) -> KKTStructure:
+    """The structure of a program with the `free` variables (n,) and the `has_limit` rows (m,), some with a `slack`."""
+    column, equation = np.flatnonzero(free), np.flatnonzero(has_limit)
     slack_row = np.flatnonzero(slack[equation])
     count, n, m = len(column), len(column) + len(slack_row), len(equation)
     of_column = np.where(free, np.cumsum(free) - 1, -1).astype(np.int32)
-    of_row = np.where(limited, np.cumsum(limited) - 1, -1).astype(np.int32)
+    of_row = np.where(has_limit, np.cumsum(has_limit) - 1, -1).astype(np.int32)
 
     rows, columns = _places(transcription.jacobian.sparsity_out(1))
     j_row, j_col = of_row[rows], of_column[columns]
@@ -101,9 +101,9 @@ def structure(transcription: Transcription, free: Mask, limited: Mask, slack: Ma
     columns = np.concatenate([np.minimum(first, second), j_col, count + np.arange(len(slack_row)), every])
     keys = columns * np.int64(n + m) + lower
     del rows, columns, lower, first, second
-    entries, places = np.unique(keys, return_inverse=True)
+    entries, positions = np.unique(keys, return_inverse=True)
     ends = np.cumsum([len(w_from), len(j_from), len(slack_row)])
-    w_to, j_to, slack_to, diagonal = np.split(places.ravel(), ends)
+    w_to, j_to, slack_to, diagonal = np.split(positions.ravel(), ends)
     begin = np.searchsorted(entries, np.arange(n + m + 1, dtype=np.int64) * (n + m))
     index_arrays = (column, equation, slack_row, begin, entries % max(n + m, 1), diagonal, slack_to)
     all_of_them = (*index_arrays, w_from, w_to, j_from, j_to, j_row, j_col)
@@ -122,6 +122,8 @@ RECORDED = ("obj", "inf_pr", "inf_du", "mu", "d_norm", "alpha_pr")
 PUSH, BARRIER = {False: 1e-2, True: 1e-8}, {False: 0.1, True: 1e-5}
 #: Multiple of a barrier parameter above 1e-5 to which its optimality conditions are solved; IPOPT's is 10.
 KAPPA_EARLY = 100.0
+#: Barrier parameter below which steps of second order are tried; IPOPT has none with its default barrier strategy.
+SECOND_BELOW = 1e-3
 
 
 class Interior:
@@ -179,7 +181,7 @@ class Run:
             **s.addresses, **functions.addresses,
             **{name: address + 8 * begin for name, begin in zip(library.OF_RUN, ends, strict=False)},
             evaluate=method.evaluate, calls=functions.calls,
-            barrier=BARRIER[warm], push=PUSH[warm], kappa_early=KAPPA_EARLY, warm=warm,
+            barrier=BARRIER[warm], push=PUSH[warm], kappa_early=KAPPA_EARLY, second_below=SECOND_BELOW, warm=warm,
         )  # fmt: skip
         self._started = False
         self._state = method.code.interior_new(ctypes.byref(passed))
@@ -191,9 +193,9 @@ class Run:
             self._method.code.interior_free(state)
 
     def go(
-        self, tolerance: float, constraint_tolerance: float, acceptable: float, most: int, stops: Callable[[], bool]
+        self, tolerance: float, constraint_tolerance: float, acceptable: float, limit: int, stops: Callable[[], bool]
     ) -> int:
-        """Continue to the `tolerance` of multipliers and the violation `constraint_tolerance`, up to `most` iterations
+        """Continue to the `tolerance` of multipliers and the violation `constraint_tolerance`, up to `limit` iterations
         in total, or until it stalls within the tolerance `acceptable`. `stops` is tested in every iteration.
         Raises the exceptions of the functions."""
         functions = self._method.functions
@@ -205,7 +207,7 @@ class Run:
             functions.evaluate(SLOPES)
         functions.user, self._started = self, True
         end_code = int(
-            self._method.code.interior_run(self._state, tolerance, constraint_tolerance, acceptable, min(most, MOST))
+            self._method.code.interior_run(self._state, tolerance, constraint_tolerance, acceptable, min(limit, MOST))
         )
         if functions.raised is not None:
             raise functions.raised

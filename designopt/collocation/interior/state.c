@@ -2,7 +2,7 @@
 
    Wächter, Biegler, On the implementation of an interior-point filter line-search algorithm for large-scale nonlinear
    programming, Mathematical Programming 106 (2006) 25: numbers of equations and sections are of this paper, constants
-   those of IPOPT's defaults but for `kappa_early`. v are the variables that are not fixed and a slack for each row with two different
+   those of IPOPT's defaults but for `kappa_early`. Steps of second order (step.c) are additional. v are the variables that are not fixed and a slack for each row with two different
    limits. There is no restoration phase: where one would begin, the search ends with LOST. */
 
 typedef int (*Evaluate)(int what);
@@ -41,6 +41,7 @@ typedef struct {
     const Call *calls;           /* compiled: cost, rows, gradient, Jacobian, Hessian; NULL where they are not */
     double barrier, push;        /* at the beginning */
     double kappa_early;          /* in place of kappa_epsilon (equation 7) while the barrier is large */
+    double second_below;         /* barrier below which steps of second order are tried */
     int warm;                    /* whether multipliers are given */
 } SearchData;
 
@@ -53,9 +54,11 @@ typedef struct {
     double *step, *side, *left, *dzl, *dzu;   /* (n + m,) Newton's step, right-hand side, residual */
     double *low, *up;                         /* (n,) limits as they are given */
     double *before, *c_before, *c_soc, *soc, *row_scale;
-    double f, cost_scale, mu, tau, theta_max, theta_min, last_shift, threshold, step_size, alpha, asked;
+    double *second, *product_low, *product_up; /* (n + m,) step of second order; (n,) what it adds to equation 13 */
+    double f, cost_scale, mu, tau, theta_max, theta_min, shift, last_shift, threshold, step_size, alpha, asked;
     Reals filter, history;
     int iterations, begun;
+    int has_second; /* whether `second` is to be tried, then whether it is the step */
     int tiny, singular; /* steps that were too small, matrices that were singular, one after the other */
 } Interior;
 
@@ -94,7 +97,7 @@ Interior *interior_new(const SearchData *given) {
     if (!t) return NULL;
     int n = given->n, m = given->m;
     t->g = *given;
-    t->work = calloc((size_t)(11 * (ptrdiff_t)n + 8 * (ptrdiff_t)m + given->nz + 1), sizeof(double));
+    t->work = calloc((size_t)(14 * (ptrdiff_t)n + 9 * (ptrdiff_t)m + given->nz + 1), sizeof(double));
     if (!t->work) {
         interior_free(t);
         return NULL;
@@ -102,6 +105,7 @@ Interior *interior_new(const SearchData *given) {
     double *at = t->work;
     t->slopes = at, at += n, t->dual = at, at += n, t->dzl = at, at += n, t->dzu = at, at += n;
     t->low = at, at += n, t->up = at, at += n, t->before = at, at += n;
+    t->product_low = at, at += n, t->product_up = at, at += n, t->second = at, at += n + m;
     t->c = at, at += m, t->c_before = at, at += m, t->c_soc = at, at += m, t->row_scale = at, at += m;
     t->step = at, at += n + m, t->side = at, at += n + m, t->left = at, at += n + m, t->soc = at, at += n + m, t->k = at;
     memcpy(t->low, given->low, (size_t)n * sizeof(double)), memcpy(t->up, given->up, (size_t)n * sizeof(double));

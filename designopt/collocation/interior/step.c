@@ -56,6 +56,7 @@ static int factors_of_descent(Interior *t, int first) {
     for (int tries = 0;; tries++) {
         int found = factors(t);
         if (found == 1) {
+            t->shift = shift;
             if (shift > 0.0) t->last_shift = shift;
             if (first && shift_equations == 0.0) t->singular = 0;
             return 1;
@@ -116,6 +117,8 @@ static int find_step(Interior *t) {
     const SearchData *g = &t->g;
     int found = find_matrix(t, 1);
     if (found < 1) return found;
+    memcpy(t->before, g->x, (size_t)g->n * sizeof(double));
+    t->has_second = 0;
     for (int i = 0; i < g->n; i++) {
         double *d = t->k + g->diagonal[i];
         if (has_low(t, i)) *d += g->zl[i] / (g->x[i] - g->low[i]);
@@ -133,12 +136,13 @@ static int find_step(Interior *t) {
 }
 
 /* The steps of the multipliers of limits that belong to the step of the variables, which went from `before`. */
-static void find_limit_steps(Interior *t) {
+static void find_limit_steps(Interior *t, const double *step) {
     const SearchData *g = &t->g;
     for (int i = 0; i < g->n; i++) {
         double low = t->before[i] - g->low[i], up = g->up[i] - t->before[i];
-        t->dzl[i] = has_low(t, i) ? t->mu / low - g->zl[i] - g->zl[i] / low * t->step[i] : 0.0;
-        t->dzu[i] = has_up(t, i) ? t->mu / up - g->zu[i] + g->zu[i] / up * t->step[i] : 0.0;
+        t->dzl[i] = has_low(t, i) ? t->mu / low - g->zl[i] - g->zl[i] / low * step[i] : 0.0;
+        t->dzu[i] = has_up(t, i) ? t->mu / up - g->zu[i] + g->zu[i] / up * step[i] : 0.0;
+        if (t->has_second) t->dzl[i] -= t->product_low[i], t->dzu[i] -= t->product_up[i];
     }
 }
 
@@ -159,4 +163,25 @@ static double longest_of_limits(const Interior *t) {
         if (t->dzu[i] < 0.0) found = smaller(found, -t->tau * t->g.zu[i] / t->dzu[i]);
     }
     return found;
+}
+
+/* Share of the length of the plain step that a step of second order keeps. */
+static const double KEPT_LENGTH = 0.5;
+
+/* The step that accounts for the products of the steps of limits and of their multipliers, which equations 12 and 13
+   neglect (Mehrotra, SIAM J. Optim. 2 (1992) 575), if it keeps its length. */
+static void find_second(Interior *t) {
+    const SearchData *g = &t->g;
+    find_limit_steps(t, t->step);
+    double alpha = longest(t, t->step), alpha_dual = longest_of_limits(t);
+    for (int i = 0; i < g->n; i++) {
+        t->product_low[i] = has_low(t, i) ? t->step[i] * t->dzl[i] / (g->x[i] - g->low[i]) : 0.0;
+        t->product_up[i] = has_up(t, i) ? -t->step[i] * t->dzu[i] / (g->up[i] - g->x[i]) : 0.0;
+        t->side[i] += t->product_up[i] - t->product_low[i];
+    }
+    if (!solved_for_side(t, 0, t->second)) return;
+    t->has_second = 1;
+    find_limit_steps(t, t->second);
+    t->has_second =
+        longest(t, t->second) >= KEPT_LENGTH * alpha && longest_of_limits(t) >= KEPT_LENGTH * alpha_dual;
 }

@@ -26,10 +26,10 @@ NAME = "designopt ldl"
 ZERO = 1e-100
 
 
-def settings(compile: str, stated: Mapping[str, object]) -> dict[str, str | float]:
-    """The settings with which IPOPT loads the library; none if `compile` is never, the `stated` settings of IPOPT name
-    another solver or library, or there is no compiler."""
-    if compile == "never" or stated.keys() & {"linear_solver", "hsllib"}:
+def settings(compile: str, ipopt_settings: Mapping[str, object]) -> dict[str, str | float]:
+    """The settings with which IPOPT loads the library; none if `compile` is never, `ipopt_settings` name another solver
+    or library, or there is no compiler."""
+    if compile == "never" or ipopt_settings.keys() & {"linear_solver", "hsllib"}:
         return {}
     path = _compiled_path(find_compiler(), cache_dir())
     return {"linear_solver": "ma97", "hsllib": path, "ma97_scaling": "none", "ma97_small": ZERO} if path else {}

@@ -69,13 +69,13 @@ def directions(
         np.zeros((len(bounds.parameters), shape)),
     )
     for k, name in enumerate(names):
-        moved = list(_moves(problem, transcription, name))
-        if not moved:
+        moves_of_name = list(_moves(problem, transcription, name))
+        if not moves_of_name:
             number_names = ", ".join(all_names(problem)) or "none"
             text = f"is not a number of the problem; those known that may change are {number_names}"
             raise ProblemError("bad_statement", name, text)
-        for table, places, by in moved:
-            getattr(moves, table)[places, k] += by
+        for table, indices, by in moves_of_name:
+            getattr(moves, table)[indices, k] += by
     free = ((bounds.low < bounds.high)[:, None] & (moves.variables != 0.0)).any(axis=0)
     if free.any():
         text = "is an unknown of the problem, free in a range: the optimum does not depend on it"
@@ -136,15 +136,15 @@ def _signals(transcription: Transcription, i: int) -> Iterator[tuple[Floats, Ind
 
 
 def _time_directions(
-    problem: TrajectoryProblem, transcription: Transcription, i: int, which: str
+    problem: TrajectoryProblem, transcription: Transcription, i: int, name: str
 ) -> Iterator[tuple[str, Floats | list[int], Floats | float]]:
     layout, point, phase = transcription.layout.phases[i], transcription.statement.points[i], problem.phases[i]
-    if which in layout.times:
-        yield "variables", [layout.times[which]], 1.0
+    if name in layout.times:
+        yield "variables", [layout.times[name]], 1.0
         return
-    yield "numbers", [layout.constants + len(point.constant_names) + layout.fixed_times.index(which)], 1.0
+    yield "numbers", [layout.constants + len(point.constant_names) + layout.fixed_times.index(name)], 1.0
     for fractions, columns in _signals(transcription, i):
-        share = 1.0 - fractions if which == "t0" else fractions
+        share = 1.0 - fractions if name == "t0" else fractions
         for j, entry in enumerate(point.signal_names):
             signal = phase.data[entry]
             if isinstance(signal, Signal) and not signal.of_duration and isinstance(phase.tf, float):

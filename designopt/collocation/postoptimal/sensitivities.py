@@ -147,15 +147,15 @@ def _sensitivities(
     x, lam = solution.iterate.x, solution.iterate.constraint_multipliers
     of_cost, of_gradient, of_rows = _by_numbers(transcription, x, bounds.parameters, lam, moves.numbers)
     if kkt.factor is None:
-        moved = np.full(moves.variables.shape, np.nan)
+        changes = np.full(moves.variables.shape, np.nan)
     else:
-        moved, _ = kkt.moved(
+        changes, _ = kkt.moved(
             of_gradient,
             of_rows - moves.rows / transcription.row_scale[:, None],
             moves.variables / transcription.scale[:, None],
         )
     gradient = np.asarray(transcription.gradient(x, bounds.parameters)[1], float).ravel()
-    dx = transcription.scale[:, None] * moved
+    dx = transcription.scale[:, None] * changes
     parameters = {name: dx[k] for name, k in transcription.layout.parameters.items()}
     phases = {}
     for i, phase in enumerate(problem.phases):
@@ -166,7 +166,7 @@ def _sensitivities(
     return Sensitivities(
         solution=solution,
         names=moves.names,
-        objective=(of_cost + gradient @ moved) / transcription.cost_scale,
+        objective=(of_cost + gradient @ changes) / transcription.cost_scale,
         parameters=parameters,
         figures={name: figures[name] for name in (*problem.figures, *problem.terms)},
         phases=phases,
@@ -186,8 +186,8 @@ def _by_numbers(
     X, P, L, D = ca.MX.sym("x", n), ca.MX.sym("p", size), ca.MX.sym("lam", m), ca.MX.sym("d", size)
     rows = transcription.constraints(X, P)
     gradient = transcription.gradient(X, P)[1] + transcription.jacobian(X, P)[1].T @ L
-    moved = ca.jtimes(ca.vertcat(transcription.objective(X, P), gradient, rows), P, D)
-    function = ca.Function("by_numbers", [X, P, L, D], [moved])
+    changes = ca.jtimes(ca.vertcat(transcription.objective(X, P), gradient, rows), P, D)
+    function = ca.Function("by_numbers", [X, P, L, D], [changes])
     derivatives = np.stack(
         [np.asarray(function(x, parameters, multipliers, d), float).ravel() for d in numbers.T], axis=1
     )
@@ -241,9 +241,9 @@ def doubts_of(transcription: Transcription, solution: Solution, kkt: Kkt) -> Ite
     weak = [_variable(transcription, solution, int(k)) for k in kkt.active.weak_variables]
     weak += [_row(transcription, solution, int(k)) for k in kkt.active.weak_rows]
     if weak:
-        more = f" and {len(weak) - NAMED} more" if len(weak) > NAMED else ""
+        ending = f" and {len(weak) - NAMED} more" if len(weak) > NAMED else ""
         yield (
-            f"active with a multiplier close to zero: {', '.join(weak[:NAMED])}{more}; the derivatives on both sides"
+            f"active with a multiplier close to zero: {', '.join(weak[:NAMED])}{ending}; the derivatives on both sides"
             " differ there"
         )
     if not kkt.independent:

@@ -55,14 +55,14 @@ class Violation:
         unit = f" {self.unit}" if self.unit else ""
         if self.kind in ("path", "sample", "ends") or (self.kind == "integral" and not self.low == self.high == 0.0):
             if self.low == self.high:
-                required = f"{self.value:.4g} instead of {self.low:.4g}{unit}"
+                description = f"{self.value:.4g} instead of {self.low:.4g}{unit}"
             elif self.missed < 0.0:
-                required = f"{self.value:.4g}, at least {self.low:.4g}{unit}"
+                description = f"{self.value:.4g}, at least {self.low:.4g}{unit}"
             else:
-                required = f"{self.value:.4g}, at most {self.high:.4g}{unit}"
+                description = f"{self.value:.4g}, at most {self.high:.4g}{unit}"
         else:
-            required = f"off by {abs(self.missed):.3g}{unit}"
-        return f"{self.name}{_location(self.phase, self.time)}: {required}"
+            description = f"off by {abs(self.missed):.3g}{unit}"
+        return f"{self.name}{_location(self.phase, self.time)}: {description}"
 
 
 @dataclass(frozen=True)
@@ -153,18 +153,18 @@ def interval(phase: PhaseSolution, slot: int) -> tuple[float, float]:
 
 def worst_violations(constraints: ConstraintValues, phases: Mapping[str, PhaseSolution]) -> list[Violation]:
     """The worst violations: first the worst of each constraint, then others, `WORST` in all."""
-    chosen = [group.worst for group in groups(constraints, phases)[:WORST]]
-    listed = {(v.name, v.phase, v.time) for v in chosen}
+    violations = [group.worst for group in groups(constraints, phases)[:WORST]]
+    listed = {(v.name, v.phase, v.time) for v in violations}
     relative = constraints.relative
     for row in np.argsort(-relative)[: 2 * WORST].tolist():
         violation = violation_at(constraints, phases, row)
         if (
-            len(chosen) < WORST
+            len(violations) < WORST
             and relative[row] > KEPT
             and (violation.name, violation.phase, violation.time) not in listed
         ):
-            chosen.append(violation)
-    return chosen
+            violations.append(violation)
+    return violations
 
 
 def _unit(block: Block, name: str, phase: PhaseSolution | None) -> str:

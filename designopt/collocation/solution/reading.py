@@ -34,19 +34,19 @@ from designopt.lazy import casadi as ca
 class Reader:
     """Reads variables of the programs of `statement` with the layout `places`; caches its functions."""
 
-    def __init__(self, statement: ProblemFunctions, places: Layout) -> None:
-        self.statement, self.places = statement, places
+    def __init__(self, functions: ProblemFunctions, layout: Layout) -> None:
+        self.statement, self.layout = functions, layout
         self._of_points = [
-            PerPoint(point.all_expressions, len(layout.point))
-            for point, layout in zip(statement.points, places.phases, strict=True)
+            PerPoint(point.all_expressions, len(phase_layout.point))
+            for point, phase_layout in zip(functions.points, layout.phases, strict=True)
         ]
-        ends = statement.ends
+        ends = functions.ends
         figures = ca.densify(column(list(ends.figures.values())))
         self._ends = PerPoint(ca.Function("figures", ends.all, [ends.cost, figures]), 1)
 
     def phase(self, i: int, x: Floats, parameters: Floats) -> PhaseValues:
         """Phase i at variables `x` (n,), not scaled, and the program's `parameters`."""
-        layout, point = self.places.phases[i], self.statement.points[i]
+        layout, point = self.layout.phases[i], self.statement.points[i]
         mesh, count = layout.mesh, len(layout.point)
         constants = parameters[layout.constants : layout.signals]
         signals = parameters[layout.signals : layout.numbers_end].reshape(count, -1)
@@ -56,7 +56,7 @@ class Reader:
             layout.at_points(x), x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
         )
         integrals = mesh.weights[mesh.first :] @ integrands
-        for sample, at in zip(self.statement.samples, self.places.samples, strict=True):
+        for sample, at in zip(self.statement.samples, self.layout.samples, strict=True):
             if sample.phase == i and sample.kind == "sum":
                 arguments = numeric_arguments(sample, at, x, x[layout.theta], constants, parameters)
                 integrals[sample.number] = float(np.asarray(sample.values.map(at.count)(*arguments), float).sum())
@@ -65,10 +65,10 @@ class Reader:
     def ends(self, phases: Sequence[PhaseValues], x: Floats) -> list[Any]:
         """The arguments of all functions of the ends."""
         arguments: list[Any] = []
-        for layout, point, values in zip(self.places.phases, self.statement.points, phases, strict=True):
+        for layout, point, values in zip(self.layout.phases, self.statement.points, phases, strict=True):
             constants = values.constants[: len(point.constant_names)]
             arguments += [*layout.at_ends(x), values.t0, values.tf, values.integrals, constants]
-        return [*arguments, x[list(self.places.parameters.values())]]
+        return [*arguments, x[list(self.layout.parameters.values())]]
 
     def figures(self, phases: Sequence[PhaseValues], x: Floats) -> tuple[float, dict[str, float]]:
         """The cost, and terms and figures by name."""
@@ -77,7 +77,7 @@ class Reader:
 
     def cost(self, x: Floats, parameters: Floats) -> float:
         """The objective at variables `x` (n,), not scaled."""
-        return self.figures([self.phase(i, x, parameters) for i in range(len(self.places.phases))], x)[0]
+        return self.figures([self.phase(i, x, parameters) for i in range(len(self.layout.phases))], x)[0]
 
 
 class SearchEnd(Protocol):
@@ -227,8 +227,8 @@ def _constraints(
             "ends": problem.constraints,
             "integral": phase.integrals,
         }
-        stated = tables.get(block.kind, {})
-        stated_block = stated.get(
+        limits = tables.get(block.kind, {})
+        stated_block = limits.get(
             _stem(block.names[0])
         )  # a variant need not repeat constraints that the problem adds itself
         units.append(stated_block.unit if stated_block else "")
@@ -244,11 +244,11 @@ def _constraints(
     return ConstraintValues(transcription.blocks, tuple(units), values, low, high, transcription.row_scale)
 
 
-def scales_by_name(statement: ProblemFunctions, transcription: Transcription) -> dict[str, float]:
+def scales_by_name(functions: ProblemFunctions, transcription: Transcription) -> dict[str, float]:
     """Scales of variables by "phase.name", of parameters by name."""
     scale_of = {}
     for phase, point, phase_layout in zip(
-        statement.problem.phases, statement.points, transcription.layout.phases, strict=True
+        functions.problem.phases, functions.points, transcription.layout.phases, strict=True
     ):
         for j, name in enumerate(point.names):
             scale_of[f"{phase.name}.{name}"] = float(transcription.scale[phase_layout.point[0, j]])

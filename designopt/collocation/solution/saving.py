@@ -141,9 +141,9 @@ def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         return Status[content]
     if kind == "Mesh":
         distinct = [_scheme(header) for header in content["distinct"]]
-        which = _decoded(content["which"], arrays)
+        indices = _decoded(content["which"], arrays)
         return Mesh(
-            _decoded(content["nodes"], arrays), tuple(distinct[k] for k in which), content.get("left_point", False)
+            _decoded(content["nodes"], arrays), tuple(distinct[k] for k in indices), content.get("left_point", False)
         )
     if kind in _TUPLES:
         return _TUPLES[kind](*(_decoded(v, arrays) for v in content))
@@ -153,8 +153,8 @@ def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 def _which(mesh: Mesh) -> NDArray[np.int64]:
     """The index of the scheme of each interval among the distinct ones."""
     indices = np.empty(len(mesh), np.int64)
-    for number, (_, some) in enumerate(mesh.groups):
-        indices[some] = number
+    for number, (_, intervals) in enumerate(mesh.groups):
+        indices[intervals] = number
     return indices
 
 

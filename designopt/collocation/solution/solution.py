@@ -212,7 +212,7 @@ class PhaseSolution:
 
     def at(self, fractions: Floats) -> dict[str, Floats]:
         """Values (n,) by name at fractions 0..1 of the phase, by the polynomials of the scheme."""
-        intervals, places = self.mesh.interval_of(fractions)
+        intervals, tau = self.mesh.interval_of(fractions)
         values_at = {name: np.empty(len(intervals)) for name in self.values}
         duration = self.tf - self.t0
         # the last iterate of a failed solve may have states whose rates are not finite
@@ -225,8 +225,8 @@ class PhaseSolution:
                 continue
             k = intervals[rows]
             slots = self.mesh.bases[k][:, None] + np.arange(scheme.steps + 1)
-            of_values, of_rates = scheme.states_at(places[rows])
-            of_controls = scheme.controls_at(places[rows])
+            of_values, of_rates = scheme.states_at(tau[rows])
+            of_controls = scheme.controls_at(tau[rows])
             h = (duration * self.mesh.widths[k])[:, None]
             for name, values in self.values.items():
                 if self.kinds[name] == "state":

@@ -105,17 +105,17 @@ def _rows(transcription: Transcription) -> list[tuple[str, int]]:
 
 def _columns(transcription: Transcription) -> list[tuple[str, int]]:
     """Blocks of variables by name: those of each phase point by point, then those of the whole program."""
-    places, several = transcription.layout, len(transcription.layout.phases) > 1
+    layout, several = transcription.layout, len(transcription.layout.phases) > 1
     column_blocks = [
         (f"{phase.name}: points" if several else "points of the motion", int(phase_layout.states[0, 0]))
-        for phase, phase_layout in zip(transcription.statement.problem.phases, places.phases, strict=True)
+        for phase, phase_layout in zip(transcription.statement.problem.phases, layout.phases, strict=True)
     ]
-    if places.parameters:
-        column_blocks.append(("parameters", min(places.parameters.values())))
-    if times := [t for phase_layout in places.phases for t in phase_layout.times.values()]:
+    if layout.parameters:
+        column_blocks.append(("parameters", min(layout.parameters.values())))
+    if times := [t for phase_layout in layout.phases for t in phase_layout.times.values()]:
         column_blocks.append(("times", min(times)))
-    if places.integrals:
-        column_blocks.append(("integrals", min(places.integrals.values())))
+    if layout.integrals:
+        column_blocks.append(("integrals", min(layout.integrals.values())))
     return column_blocks
 
 

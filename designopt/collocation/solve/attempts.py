@@ -109,8 +109,8 @@ def _moved(problem: TrajectoryProblem, motion: Guess, share: float) -> Trajector
         values = motion.phases[phase.name].at(np.ones(1))
         for name in final.keys() & {v.name for v in phase.system.states}:
             low, high = phase.final_ranges[name]
-            reached = float(np.clip(values[name][0], *phase.ranges[name]))
-            away = share * (reached - min(max(reached, low), high))
+            first_value = float(np.clip(values[name][0], *phase.ranges[name]))
+            away = share * (first_value - min(max(first_value, low), high))
             final[name] = (low + away, high + away) if low < high else low + away
         phases.append(replace(phase, final=final))
     return replace(problem, phases=phases)

@@ -20,7 +20,7 @@ def invalid_number(reader: Reader, x: Floats, parameters: Floats) -> str:
     """The first number that is not finite at variables `x` (n,), not scaled: of the functions, then of their first and
     second derivatives. A sentence; "" if all are finite."""
     for order in (0, 1, 2):
-        for i in range(len(reader.places.phases)):
+        for i in range(len(reader.layout.phases)):
             message = _invalid_phase(reader, i, x, parameters, order)
             if message:
                 return message
@@ -31,7 +31,7 @@ def invalid_number(reader: Reader, x: Floats, parameters: Floats) -> str:
 
 
 def _invalid_phase(reader: Reader, i: int, x: Floats, parameters: Floats, order: int) -> str:
-    layout, point = reader.places.phases[i], reader.statement.points[i]
+    layout, point = reader.layout.phases[i], reader.statement.points[i]
     mesh, count = layout.mesh, len(layout.point)
     phase_values = reader.phase(i, x, parameters)
     variables = ca.vertcat(point.w, point.theta)
@@ -90,13 +90,13 @@ def _values(point: CollocationPoint, at_point: list[Floats]) -> str:
 def _invalid_ends(reader: Reader, x: Floats, parameters: Floats, order: int) -> str:
     statement = reader.statement
     symbols = statement.ends
-    phases: list[PhaseValues] = [reader.phase(i, x, parameters) for i in range(len(reader.places.phases))]
+    phases: list[PhaseValues] = [reader.phase(i, x, parameters) for i in range(len(reader.layout.phases))]
     numbers: list[Any] = reader.ends(phases, x)
     flat = ca.vertcat(*symbols.all)
-    stated = [("objective", symbols.cost)]
+    expressions = [("objective", symbols.cost)]
     for name, value in zip(statement.problem.constraints, symbols.constraints, strict=True):
-        stated += [(f"constraint '{name}'", value[k]) for k in range(value.numel())]
-    for name, expression in stated:
+        expressions += [(f"constraint '{name}'", value[k]) for k in range(value.numel())]
+    for name, expression in expressions:
         for by, derived in _derivatives(expression, flat, order):
             value = float(ca.Function("part", symbols.all, [derived])(*numbers))
             if not np.isfinite(value):

@@ -92,8 +92,8 @@ def ipopt(
 
 def linear_solver(options: Options) -> str:
     """The name of the solver of linear systems."""
-    named = str(options.ipopt.get("linear_solver", "mumps"))
-    return library.NAME if library.settings(options.compile, options.ipopt) else named
+    solver_name = str(options.ipopt.get("linear_solver", "mumps"))
+    return library.NAME if library.settings(options.compile, options.ipopt) else solver_name
 
 
 def check_settings(settings: Mapping[str, float | int | str]) -> None:
@@ -138,8 +138,8 @@ def _start_settings(start: Start, options: Options) -> dict[str, Any]:
 
 def limits(start: Start, options: Options) -> dict[str, Any]:
     """Limits of iterations and time of a run: the remainder of the options' limits."""
-    most, seconds = options.max_iterations - start.iterations, options.time_limit
-    run_limits = {"max_iter": min(most, MOST_TO_FINISH) if start.finishes else max(most, 0)}
+    limit, seconds = options.max_iterations - start.iterations, options.time_limit
+    run_limits = {"max_iter": min(limit, MOST_TO_FINISH) if start.finishes else max(limit, 0)}
     if seconds is None:
         return run_limits
     left = SHARE_TO_FINISH * seconds if start.finishes else max(seconds - start.seconds, MIN_SECONDS)

@@ -26,9 +26,9 @@ LOOSE = 100.0
 SEEN = 1e3
 
 
-def with_message(solution: Solution, options: Options, more: str = "") -> Solution:
-    """`solution` with the message for its status, and warnings; `more` is information from the program."""
-    facts = [*_facts(solution, options), *([more] if more else [])]
+def with_message(solution: Solution, options: Options, remark: str = "") -> Solution:
+    """`solution` with the message for its status, and warnings; `remark` is information from the program."""
+    facts = [*_facts(solution, options), *([remark] if remark else [])]
     warnings = (*solution.warnings, *(_doubts(solution, options) if solution.success else ()))
     return replace(solution, message=" ".join([solution.status.value, *facts]), warnings=warnings)
 
@@ -69,7 +69,7 @@ def against_ringing(phase: PhaseSolution, controls: Sequence[str]) -> str:
     rated = [name for name in rated if name in phase.ends]
     ways = []
     if len(controls) > len(rated):
-        free_midpoints = any(s.name == "hermite_simpson" and not len(s.control_rows) for s in phase.mesh.schemes)
+        free_midpoints = any(scheme.has_free_midpoints for scheme in phase.mesh.schemes)
         ways += ["state midpoint_control: linear"] if free_midpoints else []
         ways.append("limit or penalise its rate (rates of the solver collocation, with_rates in Python)")
     if rated:
@@ -138,11 +138,11 @@ def _worst(solution: Solution) -> str:
 def _saturated(solution: Solution) -> Iterator[str]:
     saturated = [*_parameters_at_bounds(solution), *_limits_reached(solution)]
     for phase in solution.phases.values():
-        limited = [(name, shares, phase.bounds[name]) for name, shares in phase.saturation.items()]
-        limited += [(f"path constraint '{n}'", at, phase.path_limits[n]) for n, at in phase.path_saturation.items()]
+        saturations = [(name, shares, phase.bounds[name]) for name, shares in phase.saturation.items()]
+        saturations += [(f"path constraint '{n}'", at, phase.path_limits[n]) for n, at in phase.path_saturation.items()]
         saturated += [
             f"{name} of {phase.name} is at {limit:.4g} for {100.0 * share:.0f} % of the time"
-            for name, shares, limits in limited
+            for name, shares, limits in saturations
             for share, limit in zip(shares, limits, strict=True)
             if share >= OFTEN
         ]
@@ -237,7 +237,7 @@ def first_success(failed: Solution, ways: Iterable[tuple[str, Way]]) -> Solution
     attempts, and the message names the successful one. Ways that raise `ProblemError` are skipped."""
     if failed.status not in WORTH:
         return failed
-    tried = [Attempt("as stated", failed.status, failed.iterations)]
+    attempts = [Attempt("as stated", failed.status, failed.iterations)]
     spent = 0
     for name, way in ways:
         if spent > max(PATIENCE * failed.iterations, MIN_ITERATIONS):
@@ -246,14 +246,14 @@ def first_success(failed: Solution, ways: Iterable[tuple[str, Way]]) -> Solution
             chain = way()
         except ProblemError:
             continue
-        solution, iterations = chain[-1], sum(solved.iterations for solved in chain)
-        tried.append(Attempt(name, solution.status, iterations))
+        solution, iterations = chain[-1], sum(attempt.iterations for attempt in chain)
+        attempts.append(Attempt(name, solution.status, iterations))
         spent += iterations
         if solution.success:
-            before = ", ".join(f"{a.way} ({a.status.name.lower()})" for a in tried[:-1])
-            text = f"{solution.message} It was found by attempt {len(tried)}, {name}, after: {before}."
-            return replace(solution, attempts=tuple(tried), message=text, seed=failed.seed, starts=failed.starts)
+            before = ", ".join(f"{a.way} ({a.status.name.lower()})" for a in attempts[:-1])
+            text = f"{solution.message} It was found by attempt {len(attempts)}, {name}, after: {before}."
+            return replace(solution, attempts=tuple(attempts), message=text, seed=failed.seed, starts=failed.starts)
         if solution.status is Status.CANCELLED:  # its iterate may be one of another mesh, or of other end values
-            return replace(failed, status=Status.CANCELLED, attempts=tuple(tried), message=solution.message)
-    text = f"{failed.message} Other attempts failed too: {', '.join(a.way for a in tried[1:]) or 'none'}."
-    return replace(failed, attempts=tuple(tried), message=text)
+            return replace(failed, status=Status.CANCELLED, attempts=tuple(attempts), message=solution.message)
+    text = f"{failed.message} Other attempts failed too: {', '.join(a.way for a in attempts[1:]) or 'none'}."
+    return replace(failed, attempts=tuple(attempts), message=text)

@@ -22,8 +22,8 @@ def over_constrained(problem: TrajectoryProblem, bounds: ProgramBounds) -> str:
         return ""
     suspects = []
     for phase in problem.phases:
-        for side, stated in (("initial", phase.initial_ranges), ("final", phase.final_ranges)):
-            fixed = [name for name, (low, high) in stated.items() if low == high]
+        for side, ranges in (("initial", phase.initial_ranges), ("final", phase.final_ranges)):
+            fixed = [name for name, (low, high) in ranges.items() if low == high]
             if fixed:
                 suspects.append(f"{side} values of {', '.join(fixed)} of {phase.name}")
         equal = [name for name, c in phase.path.items() if c.low == c.high]

@@ -86,26 +86,26 @@ class Program:
         if options.ipopt:
             check_settings(options.ipopt)
         self.problem, self.options = problem, options
-        stated = statement or state(problem, residual=options.residual_for(problem))
+        functions = statement or state(problem, residual=options.residual_for(problem))
         ready = time.perf_counter()
         # the creator of a given statement has compiled it, if worthwhile for its number of solves
-        self.statement = statement or with_compiled(stated, options, options.starts)
+        self.statement = statement or with_compiled(functions, options, options.starts)
         compiled = time.perf_counter()
         if meshes is None:
             scheme = options.scheme_for(problem)
             meshes = [Mesh.uniform(scheme, options.intervals, phase.pieces.values()) for phase in problem.phases]
         self.meshes = self.statement.meshes(meshes)
-        places = layout(
+        program_layout = layout(
             problem, self.statement.points, self.meshes, self.statement.integral_variables, self.statement.samples
         )
         guess = guess or Guess()
-        program_bounds = boxes(self.statement, problem, places, ())
-        self._reader = Reader(self.statement, places)
-        x = self._first(problem, places, program_bounds, guess)
-        scale, shift = scales(self.statement, places, program_bounds, x, options.scales)
+        program_bounds = boxes(self.statement, problem, program_layout, ())
+        self._reader = Reader(self.statement, program_layout)
+        x = self._first(problem, program_layout, program_bounds, guess)
+        scale, shift = scales(self.statement, program_layout, program_bounds, x, options.scales)
         cost = self._reader.cost(x, program_bounds.parameters)
         cost_scale = 1.0 / abs(cost) if math.isfinite(cost) and abs(cost) > NO_COST else 1.0
-        self.transcription = transcribe(self.statement, self.meshes, scale, shift, cost_scale, places)
+        self.transcription = transcribe(self.statement, self.meshes, scale, shift, cost_scale, program_layout)
         built = time.perf_counter() - compiled
         self.timing = {"model": ready - begin, "compile": compiled - ready, "build": built}
         self._search = Search(self.transcription, options)
@@ -206,14 +206,14 @@ class Program:
             )
             raise ProblemError("bad_guess", "previous", text)
 
-    def _first(self, problem: TrajectoryProblem, places: Layout, bounds: ProgramBounds, guess: Guess) -> Floats:
+    def _first(self, problem: TrajectoryProblem, layout: Layout, bounds: ProgramBounds, guess: Guess) -> Floats:
         """All variables (n,) at the guess, not scaled; integrals have their values there."""
-        x = initial_point(self.statement, problem, places, bounds, guess)
-        for phase in sorted({phase for phase, _ in places.integrals}):
+        x = initial_point(self.statement, problem, layout, bounds, guess)
+        for phase in sorted({phase for phase, _ in layout.integrals}):
             values = self._reader.phase(phase, x, bounds.parameters).integrals
             for number, value in enumerate(values.tolist()):
-                if (phase, number) in places.integrals:
-                    x[places.integrals[phase, number]] = np.nan_to_num(value)
+                if (phase, number) in layout.integrals:
+                    x[layout.integrals[phase, number]] = np.nan_to_num(value)
         return x
 
     def _run(
@@ -228,14 +228,14 @@ class Program:
         transcription = self.transcription
         if self._conditioning is None:
             self._conditioning = conditioning(transcription, x, bounds.parameters)
-        active_bounds, more = bounds, ""
+        active_bounds, remark = bounds, ""
         if bounds.equality_count > bounds.free_count:
             x = np.clip(x, *self._search.transcription.box(bounds))
             active_bounds = without_idle_rows(transcription, bounds, x, self._search.rows(x, bounds))
-            more = over_constrained(problem, active_bounds)
+            remark = over_constrained(problem, active_bounds)
         arcs: tuple[Arc, ...] = ()
         values: Sequence[PhaseValues] | None = None
-        if more:
+        if remark:
             rows = self._search.rows(x, bounds)
             iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
             end = End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
@@ -244,18 +244,18 @@ class Program:
             if guessed and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
                 beside = self._solved_from_neighbour(active_bounds, end)
                 if beside is not end:
-                    end, more = beside, "The guess is a stationary point but not a minimum: restarted beside it."
+                    end, remark = beside, "The guess is a stationary point but not a minimum: restarted beside it."
             end, arcs, values = self._finished(active_bounds, end)
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
             solution = read_solution(self._reader, problem, transcription, bounds, end, timing, values)
         if end.status is Status.INVALID_NUMBER:
-            more = invalid_number(
+            remark = invalid_number(
                 self._reader, transcription.shift + transcription.scale * end.iterate.x, bounds.parameters
             ) or ("All functions are finite at the last iterate: it happened at a point that the search tried.")
         elif end.status is Status.FAILED:
-            more = f"IPOPT reports {end.stats['return_status']}."
+            remark = f"IPOPT reports {end.stats['return_status']}."
         variables = transcription.shift + transcription.scale * end.iterate.x
         solution = replace(
             solution,
@@ -273,7 +273,7 @@ class Program:
             seed=self.options.seed,
             timing={**timing, "read": time.perf_counter() - begin},
         )
-        return with_message(solution, self.options, more)
+        return with_message(solution, self.options, remark)
 
     def _solver_name(self, end: End) -> str:
         if end.run is not None:

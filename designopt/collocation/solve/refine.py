@@ -57,15 +57,17 @@ def with_errors(problem: TrajectoryProblem, solution: Solution) -> Solution:
     return replace(solution, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
 
 
-def verified(problem: TrajectoryProblem, statement: ProblemFunctions, solution: Solution, tolerance: float) -> Solution:
+def verified(problem: TrajectoryProblem, functions: ProblemFunctions, solution: Solution, tolerance: float) -> Solution:
     """The solution with larger errors where a re-simulation of its controls, or a search for pulses, does not agree."""
     phases = {}
-    for phase, point in zip(problem.phases, statement.points, strict=True):
-        solved = solution.phases[phase.name]
-        segments = segment_errors(phase, solved, solution.parameters)
-        observed = np.maximum(segments, pulse_errors(phase, point, solved, solution.parameters))
-        error = np.where(observed > AGREES * tolerance, np.maximum(solved.error, observed), solved.error)
-        phases[phase.name] = replace(solved, error=error)
+    for phase, point in zip(problem.phases, functions.points, strict=True):
+        phase_solution = solution.phases[phase.name]
+        segments = segment_errors(phase, phase_solution, solution.parameters)
+        observed = np.maximum(segments, pulse_errors(phase, point, phase_solution, solution.parameters))
+        error = np.where(
+            observed > AGREES * tolerance, np.maximum(phase_solution.error, observed), phase_solution.error
+        )
+        phases[phase.name] = replace(phase_solution, error=error)
     return replace(solution, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
 
 
@@ -122,8 +124,8 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
         if idle == PATIENCE and best.error_estimate > tolerance:
             status = Status.REFINEMENT_STALLED
             segments = too_coarse(best.phases, tolerance)
-            more = f" and {len(segments) - LISTED} more" if len(segments) > LISTED else ""
-            where = f"{'; '.join(segments[:LISTED])}{more}"
+            others_text = f" and {len(segments) - LISTED} more" if len(segments) > LISTED else ""
+            where = f"{'; '.join(segments[:LISTED])}{others_text}"
             message = f"{status.value} The estimate is {best.error_estimate:.1e}, above the tolerance in {where}."
             break
     return replace(best, status=status, message=message, rounds=tuple(rounds), timing=timing, attempts=attempts)
@@ -146,16 +148,16 @@ def _round(
     result = finer.attempt(guess=guess)
     if result.success or result.status is Status.CANCELLED or not options.persistent:
         return result, []
-    tried = [Attempt("as stated", result.status, result.iterations)]
+    attempts = [Attempt("as stated", result.status, result.iterations)]
     for way, settings in RETRIES.items():
         begin = {"from its end": Guess.from_solution(result), "cold": start}.get(way, guess)
         changed = replace(options, ipopt={**settings, **options.ipopt})
         program_of_round = Program(problem, changed, guess, meshes=meshes, statement=program.statement)
         attempt = program_of_round.attempt(guess=begin)
-        tried.append(Attempt(way, attempt.status, attempt.iterations))
+        attempts.append(Attempt(way, attempt.status, attempt.iterations))
         if attempt.success or attempt.status is Status.CANCELLED:
-            return attempt, tried
-    return result, tried
+            return attempt, attempts
+    return result, attempts
 
 
 def finer_mesh(mesh: Mesh, errors: Floats, refinement: Refinement, first: Scheme, defects: str = "integral") -> Mesh:
@@ -178,10 +180,10 @@ def _raised(degree: int, error: float, refinement: Refinement, least: int) -> tu
     """Degree and number of the parts of an interval."""
     if error <= refinement.tolerance:
         return degree, 1
-    more = math.ceil(math.log(min(error / refinement.tolerance, LARGEST)) / math.log(max(degree, 2)))
-    if degree + more <= refinement.max_degree:
-        return degree + more, 1
-    return least, min(max(math.ceil((degree + more) / least), 2), MOST_PARTS)
+    added_degree = math.ceil(math.log(min(error / refinement.tolerance, LARGEST)) / math.log(max(degree, 2)))
+    if degree + added_degree <= refinement.max_degree:
+        return degree + added_degree, 1
+    return least, min(max(math.ceil((degree + added_degree) / least), 2), MOST_PARTS)
 
 
 def _parts(ratio: float, order: int) -> int:

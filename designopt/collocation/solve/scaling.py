@@ -28,44 +28,48 @@ NEARBY = 1e-3
 
 
 def scales(
-    statement: ProblemFunctions, places: Layout, boxes: ProgramBounds, guess: Floats, stated: Mapping[str, float]
+    functions: ProblemFunctions,
+    layout: Layout,
+    boxes: ProgramBounds,
+    guess: Floats,
+    scales_of_names: Mapping[str, float],
 ) -> tuple[Floats, Floats]:
     """Scale and shift (n,) of all variables: half the range and its middle if the box is finite and at most `WIDEST`,
     else the largest guess, at least 1, and 0. Integrals have the size of their guess. The scales of a phase, and before
-    them `stated` ones, by name, take precedence; those of free times are t0 and tf, for all phases.
+    them `scales_of_names`, take precedence; those of free times are t0 and tf, for all phases.
     """
-    scale, shift = np.ones(places.size), np.zeros(places.size)
-    named = set()
-    for i, layout in enumerate(places.phases):
-        point = statement.points[i]
-        of_phase = {**point.phase.scales, **stated}
+    scale, shift = np.ones(layout.size), np.zeros(layout.size)
+    names = set()
+    for i, phase_layout in enumerate(layout.phases):
+        point = functions.points[i]
+        of_phase = {**point.phase.scales, **scales_of_names}
         check_names(f"{point.phase.name}: scales", point.phase.scales, [*point.names, "t0", "tf"], "variable")
         for j, name in enumerate(point.names):
-            where = layout.states[:, j] if j < point.nx else layout.point[:, j]
-            named.add(name)
+            where = phase_layout.states[:, j] if j < point.nx else phase_layout.point[:, j]
+            names.add(name)
             # the ends may have boxes of their own
             inner = where[1:-1] if len(where) > 2 else where
             _set(scale, shift, where, boxes.low[inner[0]], boxes.high[inner[0]], guess[where], of_phase.get(name))
-        for name, index in layout.times.items():
-            named.add(name)
-            one = np.array([index])
-            _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], of_phase.get(name))
-    for name, index in places.parameters.items():
-        named.add(name)
-        one = np.array([index])
-        _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], stated.get(name))
-    for index in places.integrals.values():
-        one = np.array([index])
-        _set(scale, shift, one, -np.inf, np.inf, guess[one], None)
-    check_names("scales", stated, sorted(named), "variable")
+        for name, index in phase_layout.times.items():
+            names.add(name)
+            indices = np.array([index])
+            _set(scale, shift, indices, boxes.low[index], boxes.high[index], guess[indices], of_phase.get(name))
+    for name, index in layout.parameters.items():
+        names.add(name)
+        indices = np.array([index])
+        _set(scale, shift, indices, boxes.low[index], boxes.high[index], guess[indices], scales_of_names.get(name))
+    for index in layout.integrals.values():
+        indices = np.array([index])
+        _set(scale, shift, indices, -np.inf, np.inf, guess[indices], None)
+    check_names("scales", scales_of_names, sorted(names), "variable")
     return scale, shift
 
 
 def _set(
-    scale: Floats, shift: Floats, where: Integers, low: float, high: float, guess: Floats, stated: float | None
+    scale: Floats, shift: Floats, where: Integers, low: float, high: float, guess: Floats, size: float | None
 ) -> None:
-    if stated is not None:
-        scale[where] = stated
+    if size is not None:
+        scale[where] = size
     elif np.isfinite(low) and np.isfinite(high) and 0.0 < high - low <= WIDEST:
         scale[where], shift[where] = 0.5 * (high - low), 0.5 * (high + low)
     else:
@@ -110,10 +114,10 @@ def _conditioning(transcription: Transcription, matrix: Any, *, by_name: bool = 
     sizes = np.abs(np.array(matrix.nonzeros(), float))
     sparsity = matrix.sparsity()
     rows, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
-    counted = np.isfinite(sizes) & (sizes > 0.0)
-    if not counted.any():
+    is_counted = np.isfinite(sizes) & (sizes > 0.0)
+    if not is_counted.any():
         return Conditioning(np.nan, np.nan)
-    sizes, rows, columns = sizes[counted], rows[counted], columns[counted]
+    sizes, rows, columns = sizes[is_counted], rows[is_counted], columns[is_counted]
     of_row, of_column = np.zeros(len(transcription.row_scale)), np.zeros(transcription.layout.size)
     np.maximum.at(of_row, rows, sizes)
     np.maximum.at(of_column, columns, sizes)

@@ -255,9 +255,9 @@ def _gaps(values: Floats, multipliers: Floats, low: Floats, high: Floats, bend: 
     """
     limit = np.where(multipliers > 0.0, high, low)
     distance = np.abs(values - limit)
-    counted = np.isfinite(distance) & (multipliers != 0.0)
-    size, distance = np.abs(multipliers[counted]), distance[counted]
-    equal = (low == high)[counted]
+    is_counted = np.isfinite(distance) & (multipliers != 0.0)
+    size, distance = np.abs(multipliers[is_counted]), distance[is_counted]
+    equal = (low == high)[is_counted]
     if bend > 0.0:
         distance = np.where(equal, distance, np.minimum(distance, size / bend))
     return float((size * distance).sum())
@@ -304,25 +304,28 @@ def _interior_solution(search: Search, bounds: ProgramBounds, best: End, flat: b
             break
         size = _size(best)
         tolerance = max(tolerance * AIM * requested / best.error, TIGHTEST * size)
-        continued = search.further(best.run, tolerance, min(max(tolerance / size, TIGHTEST), requested))
-        if continued is None:
+        iterations = best.run.iterations
+        end = search.further(best.run, tolerance, min(max(tolerance / size, TIGHTEST), requested))
+        if end is None:
             break
-        continued, helped = _compared(search, bounds, best, continued, flat)
+        if end.status is Status.SOLVED and best.run.iterations == iterations:  # it held already
+            continue
+        end, helped = _compared(search, bounds, best, end, flat)
         if not helped:
-            return continued
-        best = continued
+            return end
+        best = end
     return best
 
 
-def _compared(search: Search, bounds: ProgramBounds, best: End, continued: End, flat: bool) -> tuple[End, bool]:
-    """The run `continued` with its error and the total time, and True if it helped; else `best`, or a cancelled run."""
-    continued = replace(continued, seconds=best.seconds + continued.seconds)
-    if continued.status is Status.CANCELLED:
-        return continued, False
-    continued = replace(continued, error=optimisation_error(search, bounds, continued, flat=flat))
-    if not continued.status.success or not continued.error < HELPFUL * best.error:
-        return replace(best, seconds=continued.seconds), False
-    return continued, True
+def _compared(search: Search, bounds: ProgramBounds, best: End, end: End, flat: bool) -> tuple[End, bool]:
+    """The run `end` with its error and the total time, and True if it helped; else `best`, or a cancelled run."""
+    end = replace(end, seconds=best.seconds + end.seconds)
+    if end.status is Status.CANCELLED:
+        return end, False
+    end = replace(end, error=optimisation_error(search, bounds, end, flat=flat))
+    if not end.status.success or not end.error < HELPFUL * best.error:
+        return replace(best, seconds=end.seconds), False
+    return end, True
 
 
 def _by_ipopt(search: Search, bounds: ProgramBounds, best: End, flat: bool) -> End:
@@ -333,18 +336,18 @@ def _by_ipopt(search: Search, bounds: ProgramBounds, best: End, flat: bool) -> E
     for _ in range(RUNS):
         if not _unfinished(search, best) or barrier <= 0.0:
             break
-        more = 10.0 ** round(-math.log10(_size(best) * factor))
-        more = float(np.clip(more, 1.0 / (LARGEST_FACTOR * factor), LARGEST_FACTOR / factor))
-        tolerance = max(_ten(tolerance * more * AIM * options.tolerance / best.error), TIGHTEST)
-        factor *= more
+        factor_change = 10.0 ** round(-math.log10(_size(best) * factor))
+        factor_change = float(np.clip(factor_change, 1.0 / (LARGEST_FACTOR * factor), LARGEST_FACTOR / factor))
+        tolerance = max(_ten(tolerance * factor_change * AIM * options.tolerance / best.error), TIGHTEST)
+        factor *= factor_change
         start = Start(True, True, max(_ten(10.0 * barrier * factor), TIGHTEST), factor, tolerance)
-        continued = search.run(bounds, best.iterate.x, best.iterate, start)
-        continued, helped = _compared(search, bounds, best, continued, flat)
+        end = search.run(bounds, best.iterate.x, best.iterate, start)
+        end, helped = _compared(search, bounds, best, end, flat)
         if not helped:
-            return continued
-        barrier = _last(continued.stats["iterations"], "mu") / factor
-        stats = joined(best.stats, continued.stats, factor)
-        best = replace(continued, status=Status.SOLVED, stats=stats)
+            return end
+        barrier = _last(end.stats["iterations"], "mu") / factor
+        stats = joined(best.stats, end.stats, factor)
+        best = replace(end, status=Status.SOLVED, stats=stats)
     return best
 
 

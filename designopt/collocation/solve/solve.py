@@ -69,7 +69,7 @@ def solve(
     return solution
 
 
-def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: Solution) -> Solution:
+def checked(problem: TrajectoryProblem, functions: ProblemFunctions, solution: Solution) -> Solution:
     """The solution of `problem` with all accuracy checks, also in its message.
 
     The error estimate of each interval, re-simulations with its controls, violations between the points: see
@@ -80,15 +80,15 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: S
     phases: dict[str, PhaseSolution] = {}
     ends: list[str] = []
     between: list[str] = []
-    for phase, point in zip(problem.phases, statement.points, strict=True):
-        solved = solution.phases[phase.name]
-        resimulated = resimulate(phase, solved, solution.parameters)
+    for phase, point in zip(problem.phases, functions.points, strict=True):
+        phase_solution = solution.phases[phase.name]
+        resimulated = resimulate(phase, phase_solution, solution.parameters)
         if resimulated.end < resimulated.times[-1]:
             ends.append(f" It diverges in {phase.name} after {resimulated.end:.6g} s.")
-        violations = violations_between_points(phase, point, solved, solution.parameters)
-        between += [*_beyond(phase, violations), *_oscillating(solved)]
+        violations = violations_between_points(phase, point, phase_solution, solution.parameters)
+        between += [*_beyond(phase, violations), *_oscillating(phase_solution)]
         phases[phase.name] = replace(
-            solved,
+            phase_solution,
             segment_errors=resimulated.segment_errors,
             resimulation_error=resimulated.error,
             path_violation_between_points=max((v.share for v in violations.values()), default=0.0),
@@ -96,16 +96,16 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: S
     largest = max(phase.resimulation_error for phase in phases.values())
     segments = max(float(phase.segment_errors.max()) for phase in phases.values())
     intervals = sum(len(phase.mesh) for phase in solution.phases.values())
-    simulated = (
+    simulation_text = (
         f"re-simulation of the controls differs by {largest:.1e}, by {segments:.1e} when it restarts at every node."
     )
     if largest > UNSTABLE * max(intervals * segments, SMALL):
-        simulated = (
+        simulation_text = (
             f"re-simulation of the controls differs by {segments:.1e} when it restarts at every node; the motion is"
             " unstable, so that a run over the whole of it leaves it and says nothing."
         )
-    simulated += "".join(ends)
-    text = f"Error estimate {solution.error_estimate:.1e}; {simulated} {_optimisation_error(solution)}"
+    simulation_text += "".join(ends)
+    text = f"Error estimate {solution.error_estimate:.1e}; {simulation_text} {_optimisation_error(solution)}"
     if math.isinf(solution.error_estimate):
         text += (
             " Between the points of the mesh the equations are not finite: the solution is not checked there; see the"
@@ -157,15 +157,15 @@ def _beyond(phase: Phase, violations: Mapping[str, ViolationBetweenPoints]) -> I
             )
 
 
-def _oscillating(solved: PhaseSolution) -> Iterator[str]:
+def _oscillating(phase_solution: PhaseSolution) -> Iterator[str]:
     """Warnings about controls that oscillate with the mesh."""
-    for o in oscillations(solved):
-        unit = f" {solved.units[o.control]}".rstrip()
-        more = f", and exceeds its bounds between the points by up to {o.beyond:.3g}{unit}" if o.beyond > 0.0 else ""
+    for o in oscillations(phase_solution):
+        unit = f" {phase_solution.units[o.control]}".rstrip()
+        excess = f", and exceeds its bounds between the points by up to {o.beyond:.3g}{unit}" if o.beyond > 0.0 else ""
         how = f"has {o.pulses} pulses of about an interval" if o.pulses else "turns in nearly every interval"
         yield (
-            f"oscillating_control: {o.control} of {solved.name} {how} from {o.begin:.6g} to"
-            f" {o.end:.6g} s, by up to {o.swing:.3g}{unit}{more}: {against_ringing(solved, [o.control])}"
+            f"oscillating_control: {o.control} of {phase_solution.name} {how} from {o.begin:.6g} to"
+            f" {o.end:.6g} s, by up to {o.swing:.3g}{unit}{excess}: {against_ringing(phase_solution, [o.control])}"
         )
 
 

@@ -30,9 +30,9 @@ def beyond_tables(reader: Reader, x: Floats, parameters: Floats) -> tuple[str, .
     *at_points, at_ends = _CALLS[statement]
     if not any(_CALLS[statement]):
         return ()
-    phases = [reader.phase(i, x, parameters) for i in range(len(reader.places.phases))]
+    phases = [reader.phase(i, x, parameters) for i in range(len(reader.layout.phases))]
     warnings: list[str] = []
-    for point, calls, layout, values in zip(statement.points, at_points, reader.places.phases, phases, strict=True):
+    for point, calls, layout, values in zip(statement.points, at_points, reader.layout.phases, phases, strict=True):
         fractions = layout.mesh.fractions[layout.mesh.first :]
         count = len(fractions)
         arguments = (
@@ -49,10 +49,10 @@ def beyond_tables(reader: Reader, x: Floats, parameters: Floats) -> tuple[str, .
     return tuple(dict.fromkeys(warnings))
 
 
-def _calls_of(statement: ProblemFunctions) -> list[list[Any]]:
+def _calls_of(functions: ProblemFunctions) -> list[list[Any]]:
     """The calls of tables in the equations of each phase, then those in the functions of ends."""
-    ends = statement.ends
-    expressions = [(point.equations(range(len(point.integrands)))[0], point.arguments) for point in statement.points]
+    ends = functions.ends
+    expressions = [(point.equations(range(len(point.integrands)))[0], point.arguments) for point in functions.points]
     expressions.append((ca.vertcat(ca.SX(ends.cost), *(ca.vec(value) for value in ends.constraints)), ends.all))
     return [
         [node for node in nodes(expression) if operation(node) == "call" and _grid(node.which_function())]

@@ -63,7 +63,7 @@ def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[F
         operands = [values[node.dep(i).element_hash()] for i in range(node.n_dep())]
         if np.isfinite(value) or not operands or not np.isfinite(operands).all():
             continue
-        stated = f"{operation(node)} of {' and '.join(f'{v:.6g}' for v in operands)} is {value:g}"
+        description = f"{operation(node)} of {' and '.join(f'{v:.6g}' for v in operands)} is {value:g}"
         text = quoted(node)
-        return f"{text}: {stated}" if text else stated
+        return f"{text}: {description}" if text else description
     return ""

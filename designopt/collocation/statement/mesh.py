@@ -78,6 +78,17 @@ class Scheme:
         return values, rates
 
     @property
+    def has_free_midpoints(self) -> bool:
+        """Whether the control at the midpoint of an interval is independent of those at its ends."""
+        return self.starts and self.steps == 2 and not len(self.control_rows)
+
+    @cached_property
+    def damps_stiff_parts(self) -> bool:
+        """Whether an infinitely stiff part is gone at the end of an interval: R(inf) = 0 (Hairer and Wanner, section
+        IV.3), where the defects of ``x' = lambda x`` become ``Q x = 0``."""
+        return bool(abs(np.linalg.solve(self.Q[:, 1:], self.Q[:, 0])[-1]) < 1e-9)
+
+    @property
     def has_linear_states(self) -> bool:
         """Whether states between points are linear in those at the points, without the rates."""
         return self.rate_factors is None
@@ -172,11 +183,19 @@ def radau(degree: int, *, differential: bool = False) -> Scheme:
     return Scheme("radau", 2 * degree - 1, degree + 1, points, P, Q, weights, False, np.empty((0, degree + 1)), degree)
 
 
-#: Makes each scheme from the degree, linear controls at midpoints, differential defects; each uses those that apply.
+#: Makes each scheme from the values of all settings: degree, linear controls at midpoints, differential defects.
 SCHEMES: Mapping[SchemeName, Callable[[int, bool, bool], Scheme]] = {
     "trapezoidal": lambda degree, linear_midpoint, differential: trapezoidal(),
     "hermite_simpson": lambda degree, linear_midpoint, differential: hermite_simpson(linear_midpoint=linear_midpoint),
     "radau": lambda degree, linear_midpoint, differential: radau(degree, differential=differential),
+}
+
+#: The scheme of each setting that belongs to one.
+SCHEME_OF_SETTING: Mapping[str, SchemeName] = {
+    "midpoint_control": "hermite_simpson",
+    "degree": "radau",
+    "defects": "radau",
+    "refine.method": "radau",
 }
 
 
@@ -253,9 +272,9 @@ class Mesh:
     def fractions(self) -> Floats:
         """Fractions (slots,) of the phase at all points."""
         point_fractions = np.empty(self.slots)
-        for scheme, some in self.groups:
-            inner = self.nodes[some, None] + self.widths[some, None] * scheme.points[None, :]
-            point_fractions[self.bases[some, None] + np.arange(scheme.steps + 1)] = inner
+        for scheme, intervals in self.groups:
+            inner = self.nodes[intervals, None] + self.widths[intervals, None] * scheme.points[None, :]
+            point_fractions[self.bases[intervals, None] + np.arange(scheme.steps + 1)] = inner
         point_fractions[self.bases] = self.nodes
         return point_fractions
 
@@ -263,11 +282,11 @@ class Mesh:
     def weights(self) -> Floats:
         """Weights (slots,) of the quadrature over the fractions."""
         quadrature = np.zeros(self.slots)
-        for scheme, some in self.groups:
+        for scheme, intervals in self.groups:
             np.add.at(
                 quadrature,
-                self.bases[some, None] + np.arange(scheme.steps + 1),
-                self.widths[some, None] * scheme.weights[None, :],
+                self.bases[intervals, None] + np.arange(scheme.steps + 1),
+                self.widths[intervals, None] * scheme.weights[None, :],
             )
         return quadrature
 

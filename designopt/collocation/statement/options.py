@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Literal
 
-from designopt.collocation.statement.mesh import DEGREES, SCHEMES, Scheme, SchemeName
+from designopt.collocation.statement.mesh import DEGREES, SCHEME_OF_SETTING, SCHEMES, Scheme, SchemeName
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError
 
@@ -119,9 +119,9 @@ class Options:
             _check_integer(name, getattr(self, name))
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
-        for name, most in (("intervals", MOST_INTERVALS), ("starts", MOST_STARTS)):
-            if getattr(self, name) > most:
-                raise ValueError(f"{name} must be at most {most}, not {getattr(self, name)}")
+        for name, limit in (("intervals", MOST_INTERVALS), ("starts", MOST_STARTS)):
+            if getattr(self, name) > limit:
+                raise ValueError(f"{name} must be at most {limit}, not {getattr(self, name)}")
         for name in ("tolerance", "acceptable_tolerance"):
             _check_positive(name, getattr(self, name))
         for name, value in (("time_limit", self.time_limit), ("mesh_check", self.mesh_check or None)):
@@ -163,14 +163,15 @@ class Options:
     def _check_scheme(self) -> None:
         """Checks that every setting belongs to the scheme in use."""
         linear = self.midpoint_control == "linear"
-        for name, is_stated, needed in (
-            ("midpoint_control", linear, "hermite_simpson"),
-            ("degree", self.degree is not None, "radau"),
-            ("defects", self.defects == "differential", "radau"),
-            ("refine.method", self.refine is not None and self.refine.method == "hp", "radau"),
-        ):
-            scheme = "hermite_simpson" if linear and self.scheme == "auto" else self.scheme
-            if is_stated and scheme not in ("auto", needed):
+        scheme = SCHEME_OF_SETTING["midpoint_control"] if linear and self.scheme == "auto" else self.scheme
+        is_stated = {
+            "midpoint_control": linear,
+            "degree": self.degree is not None,
+            "defects": self.defects == "differential",
+            "refine.method": self.refine is not None and self.refine.method == "hp",
+        }
+        for name, needed in SCHEME_OF_SETTING.items():
+            if is_stated[name] and scheme not in ("auto", needed):
                 text = f"is a setting of the scheme {needed}, not of {scheme}: leave it out or change the scheme"
                 raise ProblemError("bad_statement", name, text)
 

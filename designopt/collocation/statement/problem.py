@@ -140,14 +140,14 @@ class Phase:
         for name in ("bounds", "initial", "final", "guess", "held_controls", "data"):
             entries = getattr(self, name)
             try:
-                stated = (
+                vectors_apart = (
                     spread_data(entries, vectors)
                     if name == "data"
                     else spread(entries, vectors, pair=name != "held_controls")
                 )
             except (ValueError, KeyError) as error:
                 raise ProblemError("bad_bounds", f"{self.name}: {name}", str(error.args[0])) from error
-            object.__setattr__(self, name, stated)
+            object.__setattr__(self, name, vectors_apart)
         object.__setattr__(
             self, "held_controls", {name: held_values(entries) for name, entries in self.held_controls.items()}
         )
@@ -160,10 +160,10 @@ class Phase:
                 object.__setattr__(self, name, stated_time(f"{self.name}: {name}", getattr(self, name)))
         for side in ("bounds", "initial", "final"):
             entries = getattr(self, side).items()
-            stated = {name: stated_box(f"{self.name}: {side}.{name}", box) for name, box in entries}
+            ranges = {name: stated_box(f"{self.name}: {side}.{name}", box) for name, box in entries}
             if side == "bounds":
-                stated = {name: ends(box) for name, box in stated.items()}
-            object.__setattr__(self, side, stated)
+                ranges = {name: ends(box) for name, box in ranges.items()}
+            object.__setattr__(self, side, ranges)
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,8 @@ class TrajectoryProblem:
                 object.__setattr__(self, table, spread(getattr(self, table), vectors, pair=pair))
             except ValueError as error:
                 raise ProblemError("bad_bounds", table, str(error)) from error
-        stated = {name: stated_box(f"parameters.{name}", box) for name, box in self.parameters.items()}
-        object.__setattr__(self, "parameters", stated)
+        ranges = {name: stated_box(f"parameters.{name}", box) for name, box in self.parameters.items()}
+        object.__setattr__(self, "parameters", ranges)
         phases: list[Phase] = []
         begins: list[tuple[float, float]] = []
         for phase in self.phases:

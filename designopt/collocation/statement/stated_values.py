@@ -28,10 +28,10 @@ class ProblemError(ValueError):
 
 
 def check_names(
-    where: str, stated: Iterable[str], names: Collection[str], what: str, status: str = "bad_bounds"
+    where: str, entries: Iterable[str], names: Collection[str], what: str, status: str = "bad_bounds"
 ) -> None:
-    """Raises `ProblemError` (with the `status`) if `stated` contains a name that is not among `names`."""
-    for name in stated:
+    """Raises `ProblemError` (with the `status`) if `entries` contains a name that is not among `names`."""
+    for name in entries:
         if name not in names:
             text = f"there is no such {what}; known: {', '.join(names) or 'none'}"
             raise ProblemError(status, f"{where}.{name}", text)

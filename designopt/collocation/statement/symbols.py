@@ -13,8 +13,8 @@ from designopt.lazy import casadi as ca
 class Named(Mapping[str, Any]):
     """Entries by name; the error for an unknown name lists the existing ones."""
 
-    def __init__(self, named: Mapping[str, Any], what: str = "entry") -> None:
-        self._named, self._what = named, what
+    def __init__(self, expressions: Mapping[str, Any], what: str = "entry") -> None:
+        self._named, self._what = expressions, what
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -33,8 +33,8 @@ class Named(Mapping[str, Any]):
 class Symbols(Named):
     """Named scalar expressions of a point in time; `time` is its own (s)."""
 
-    def __init__(self, named: Mapping[str, Any], time: Any, what: str = "variable") -> None:
-        super().__init__(named, what)
+    def __init__(self, expressions: Mapping[str, Any], time: Any, what: str = "variable") -> None:
+        super().__init__(expressions, what)
         self.time = time
 
 
@@ -45,8 +45,10 @@ class EndVariables(Symbols):
     the equations and path constraints hold there too, and controls are those of the polynomial of the first interval.
     """
 
-    def __init__(self, named: Mapping[str, Any], time: Any, states: Sequence[str], vectors: Sequence[Vector]) -> None:
-        super().__init__({**named, **stacked(named, vectors)}, time)
+    def __init__(
+        self, expressions: Mapping[str, Any], time: Any, states: Sequence[str], vectors: Sequence[Vector]
+    ) -> None:
+        super().__init__({**expressions, **stacked(expressions, vectors)}, time)
         self._states = tuple(states)
 
     def __iter__(self) -> Iterator[str]:
@@ -56,9 +58,13 @@ class EndVariables(Symbols):
         return len(self._states)
 
 
-def stacked(named: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
-    """The columns of those `vectors` whose components are all among the `named` expressions, by name."""
-    return {v.name: ca.vertcat(*(named[n] for n in v.names)) for v in vectors if all(n in named for n in v.names)}
+def stacked(expressions: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
+    """The columns of those `vectors` whose components are all among the `expressions`, by name."""
+    return {
+        v.name: ca.vertcat(*(expressions[n] for n in v.names))
+        for v in vectors
+        if all(n in expressions for n in v.names)
+    }
 
 
 @dataclass(frozen=True)

@@ -47,33 +47,33 @@ class ProgramBounds:
 
 
 def boxes(
-    statement: ProblemFunctions, problem: TrajectoryProblem, places: Layout, blocks: tuple[Block, ...]
+    functions: ProblemFunctions, problem: TrajectoryProblem, layout: Layout, blocks: tuple[Block, ...]
 ) -> ProgramBounds:
-    """The numbers of `problem`, which is that of `statement` or differs from it in numbers alone.
+    """The numbers of `problem`, which is that of `functions` or differs from it in numbers alone.
 
     Raises `ProblemError` (bad_bounds) for empty boxes, unknown names, and signals that are too short.
     """
-    if problem is not statement.problem:
-        _check_same(statement.problem, problem)
-    low, high = np.full(places.size, -math.inf), np.full(places.size, math.inf)
+    if problem is not functions.problem:
+        _check_same(functions.problem, problem)
+    low, high = np.full(layout.size, -math.inf), np.full(layout.size, math.inf)
     parameters = []
-    for i, (phase, point, layout) in enumerate(zip(problem.phases, statement.points, places.phases, strict=True)):
-        _limit_variables(phase, point, layout, low, high)
-        fixed = _limit_times(phase, layout, low, high)
+    for i, (phase, point, phase_layout) in enumerate(zip(problem.phases, functions.points, layout.phases, strict=True)):
+        _limit_variables(phase, point, phase_layout, low, high)
+        fixed = _limit_times(phase, phase_layout, low, high)
         begin = phase.t0_range or problem.phases[i - 1].tf_range
         if not begin[0] < phase.tf_range[1]:
             text = f"{phase.tf_range[1]:g} is not after t0 = {begin[0]:g}: a phase must have a positive duration"
             raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
         constants = [_number(phase, name) for name in point.constant_names]
-        fractions = layout.mesh.fractions[layout.mesh.first :]
+        fractions = phase_layout.mesh.fractions[phase_layout.mesh.first :]
         times = fixed[0] + fractions * (fixed[1] - fixed[0]) if len(fixed) == 2 else None
         signals = [_sampled(phase, name, fractions, times) for name in point.signal_names]
         parameters += [np.array([*constants, *fixed]), np.array(signals).T.ravel()]
-    for sample, at in zip(statement.samples, places.samples, strict=True):
+    for sample, at in zip(functions.samples, layout.samples, strict=True):
         parameters.append(sample_numbers(problem.phases[sample.phase], sample, at))
-    _limit_parameters(problem, places, low, high)
-    _limit_integrals(problem, places, low, high)
-    row_low, row_high = _row_limits(statement.problem, problem, blocks)
+    _limit_parameters(problem, layout, low, high)
+    _limit_integrals(problem, layout, low, high)
+    row_low, row_high = _row_limits(functions.problem, problem, blocks)
     return ProgramBounds(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
 
 
@@ -86,9 +86,9 @@ def _limit_variables(phase: Phase, point: CollocationPoint, layout: PhaseLayout,
         limits[layout.states[: layout.mesh.first]] = of_names[: point.nx]
         layout.at_points(limits)[:] = of_names
     for j, (name, box) in enumerate(zip(point.names, ranges, strict=True)):
-        for side, stated, slot in (("initial", phase.initial_ranges, 0), ("final", phase.final_ranges, -1)):
-            if name in stated:
-                a, b = _checked(f"{phase.name}: {side}.{name}", stated[name])
+        for side, side_ranges, slot in (("initial", phase.initial_ranges, 0), ("final", phase.final_ranges, -1)):
+            if name in side_ranges:
+                a, b = _checked(f"{phase.name}: {side}.{name}", side_ranges[name])
                 a, b = max(a, box[0]), min(b, box[1])
                 if a > b:
                     what = "state" if j < point.nx else "variable"
@@ -131,10 +131,10 @@ def _hold(
 def _limit_times(phase: Phase, layout: PhaseLayout, low: Floats, high: Floats) -> list[float]:
     """The boxes of free times; returns the fixed ones."""
     fixed = []
-    for name, stated in (("t0", phase.t0_range), ("tf", phase.tf_range)):
-        if stated is None:
+    for name, time_range in (("t0", phase.t0_range), ("tf", phase.tf_range)):
+        if time_range is None:
             continue
-        a, b = _checked(f"{phase.name}: {name}", stated)
+        a, b = _checked(f"{phase.name}: {name}", time_range)
         if name in layout.times:
             low[layout.times[name]], high[layout.times[name]] = a, b
         elif a < b:
@@ -147,19 +147,19 @@ def _limit_times(phase: Phase, layout: PhaseLayout, low: Floats, high: Floats) -
     return fixed
 
 
-def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Floats, high: Floats) -> None:
+def _limit_parameters(problem: TrajectoryProblem, layout: Layout, low: Floats, high: Floats) -> None:
     check_names("parameters", problem.parameters, list(problem.parameter_ranges), "parameter")
-    for name, index in places.parameters.items():
+    for name, index in layout.parameters.items():
         low[index], high[index] = _checked(f"parameters.{name}", problem.parameter_ranges[name])
 
 
-def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Floats, high: Floats) -> None:
+def _limit_integrals(problem: TrajectoryProblem, layout: Layout, low: Floats, high: Floats) -> None:
     for i, phase in enumerate(problem.phases):
         for j, (name, integral) in enumerate(phase.integrals.items()):
             where = f"{phase.name}: integrals.{name}"
             limits = _checked(where, (integral.low, integral.high))
-            if (i, j) in places.integrals:
-                index = places.integrals[i, j]
+            if (i, j) in layout.integrals:
+                index = layout.integrals[i, j]
                 low[index], high[index] = limits
             elif limits != (-math.inf, math.inf):
                 text = "had no limits when the program was built: build it again"
@@ -176,9 +176,9 @@ def _row_limits(
             name = block.names[0].split("[")[0]
             phase = problem.phases[block.phase]
             tables = {"path": (phase.path, "path"), "sample": (phase.samples, "samples")}
-            stated, of_phase = tables.get(block.kind, (problem.constraints, ""))
+            table, of_phase = tables.get(block.kind, (problem.constraints, ""))
             where = f"{phase.name}: {of_phase}" if of_phase else "constraints"
-            c = stated.get(name)
+            c = table.get(name)
             if c is not None:
                 limits = _checked(f"{where}.{name}", (c.low, c.high))
             elif isinstance(built.constraints[name].value, Duration):  # ranges of times that no longer overlap
@@ -201,12 +201,12 @@ def _checked(where: str, limits: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
+def _check_same(built: TrajectoryProblem, problem: TrajectoryProblem) -> None:
     """Checks that a variant has the phases, constraints and integrals of the program's problem."""
-    pairs = [("phases", [p.name for p in stated.phases], [p.name for p in problem.phases])]
-    constraint_names = [[n for n, c in p.constraints.items() if not is_added(c)] for p in (stated, problem)]
+    pairs = [("phases", [p.name for p in built.phases], [p.name for p in problem.phases])]
+    constraint_names = [[n for n, c in p.constraints.items() if not is_added(c)] for p in (built, problem)]
     pairs.append(("constraints", constraint_names[0], constraint_names[1]))
-    for a, b in zip(stated.phases, problem.phases, strict=False):
+    for a, b in zip(built.phases, problem.phases, strict=False):
         pairs.append((f"{b.name}: path", list(a.path), list(b.path)))
         pairs.append((f"{b.name}: samples", list(a.samples), list(b.samples)))
         pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
@@ -217,10 +217,10 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
             text = f"{', '.join(after) or 'none'} were {', '.join(before) or 'none'} when the program was built"
             raise ProblemError("bad_statement", where, f"{text}: build it again")
     for name, c in problem.constraints.items():
-        if isinstance(c.value, Duration) and name not in stated.constraints:
+        if isinstance(c.value, Duration) and name not in built.constraints:
             text = "may lie before t0, which it could not when the program was built: build it again"
             raise ProblemError("bad_bounds", f"{c.value.phase}: tf", text)
-        if isinstance(c.value, EndValue) and name not in stated.constraints:
+        if isinstance(c.value, EndValue) and name not in built.constraints:
             text = "was not given when the program was built: build it again"
             raise ProblemError("bad_bounds", f"{c.value.phase}: {c.value.side}.{c.value.name}", text)
 

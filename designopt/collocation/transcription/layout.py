@@ -157,21 +157,21 @@ class RowCollector:
     y_i are the rows of all points of phase i, as many at each. Nothing is scaled.
     """
 
-    def __init__(self, statement: ProblemFunctions, places: Layout) -> None:
-        self.statement, self.layout = statement, places
+    def __init__(self, functions: ProblemFunctions, layout: Layout) -> None:
+        self.statement, self.layout = functions, layout
         self.blocks: list[Block] = []
         self.count = 0
         self._of_variables: list[tuple[Any, ...]] = []
-        self._of_points: list[list[tuple[Any, ...]]] = [[] for _ in places.phases]
-        for i, layout in enumerate(places.phases):
-            self._defects(i, layout)
-            self._equations(i, layout)
-            self._control_rows(i, layout)
-            self._held_controls(i, layout)
-            self._integrals(i, layout)
+        self._of_points: list[list[tuple[Any, ...]]] = [[] for _ in layout.phases]
+        for i, phase_layout in enumerate(layout.phases):
+            self._defects(i, phase_layout)
+            self._equations(i, phase_layout)
+            self._control_rows(i, phase_layout)
+            self._held_controls(i, phase_layout)
+            self._integrals(i, phase_layout)
         self._samples()
         self.ends_first = self.count
-        for name, value in zip(statement.problem.constraints, statement.ends.constraints, strict=True):
+        for name, value in zip(functions.problem.constraints, functions.ends.constraints, strict=True):
             self._block("ends", -1, _numbered(name, value.numel()), np.zeros(1, np.int64))
 
     def of_variables(self) -> tuple[Indices, Indices, Floats]:
@@ -212,8 +212,8 @@ class RowCollector:
         mesh, point = layout.mesh, self.statement.points[i]
         rows = self._block("defect", i, tuple(point.names[: point.nx]), np.arange(1, mesh.slots))
         state = np.arange(point.nx)
-        for scheme, some in mesh.groups:
-            base, width = mesh.bases[some], mesh.widths[some, None]
+        for scheme, intervals in mesh.groups:
+            base, width = mesh.bases[intervals], mesh.widths[intervals, None]
             for a in range(scheme.steps):
                 of_defect = rows[base + a]
                 for r in range(scheme.steps + 1):
@@ -223,13 +223,13 @@ class RowCollector:
                         self._points(i, of_defect, state, (base + r - mesh.first)[:, None], -scheme.Q[a, r] * width)
 
     def _equations(self, i: int, layout: PhaseLayout) -> None:
-        point, which = self.statement.points[i], self.statement.functions[i].rows
+        point, row_ranges = self.statement.points[i], self.statement.functions[i].rows
         phase = self.statement.problem.phases[i]
         tables = [
-            ("residual", tuple(v.name for v in point.form.unknowns) if point.form else (), which.residuals),
-            ("algebraic", tuple(v.name for v in phase.system.algebraic), which.algebraic),
+            ("residual", tuple(v.name for v in point.form.unknowns) if point.form else (), row_ranges.residuals),
+            ("algebraic", tuple(v.name for v in phase.system.algebraic), row_ranges.algebraic),
         ]
-        begin = which.path.start
+        begin = row_ranges.path.start
         for name, size in zip(phase.path, point.path_sizes, strict=True):
             tables.append(("path", _numbered(name, size), range(begin, begin + size)))
             begin += size
@@ -249,11 +249,11 @@ class RowCollector:
             self._variables(rows, layout.point[0, of_controls], 1.0)
             for k, weight in enumerate(mesh.left, 1):
                 self._variables(rows, layout.point[k, of_controls], -weight)
-        for scheme, some in mesh.groups:
+        for scheme, intervals in mesh.groups:
             for combination in scheme.control_rows:
-                rows = self._block("control", i, tuple(point.names[of_controls]), mesh.bases[some] + 1)
+                rows = self._block("control", i, tuple(point.names[of_controls]), mesh.bases[intervals] + 1)
                 for r in np.flatnonzero(combination):
-                    controls = layout.point[mesh.bases[some] + r - mesh.first, of_controls]
+                    controls = layout.point[mesh.bases[intervals] + r - mesh.first, of_controls]
                     self._variables(rows, controls, combination[r])
 
     def _held_controls(self, i: int, layout: PhaseLayout) -> None:
@@ -272,11 +272,11 @@ class RowCollector:
             self._variables(rows, layout.point[slots - 1 - mesh.first, column], -1.0)
 
     def _integrals(self, i: int, layout: PhaseLayout) -> None:
-        which = self.statement.functions[i].rows
+        row_ranges = self.statement.functions[i].rows
         names = list(self.statement.problem.phases[i].integrals)
         weights = layout.mesh.weights[layout.mesh.first :]
         integral_keys = [key for key in self.statement.integral_variables if key[0] == i]
-        for of_point, key in zip(which.integrands, integral_keys, strict=True):
+        for of_point, key in zip(row_ranges.integrands, integral_keys, strict=True):
             rows = self._block("integral", i, (names[key[1]],), np.zeros(1, np.int64))
             self._variables(rows, self.layout.integrals[key], 1.0)
             self._points(i, rows, of_point, np.arange(len(weights)), -weights)

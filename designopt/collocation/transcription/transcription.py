@@ -58,9 +58,9 @@ class Entries:
         if not self._contributions:
             return ca.MX(*shape)
         rows, columns, sources, factors = (np.concatenate(part) for part in zip(*self._contributions, strict=True))
-        positions, which = _places(rows, columns, shape)
+        positions, entry_of = _places(rows, columns, shape)
         factors = factors * left[rows] * right[columns]
-        mixing = constant_matrix(which, sources, factors, (len(positions), self._size))
+        mixing = constant_matrix(entry_of, sources, factors, (len(positions), self._size))
         return ca.MX(ca.Sparsity.nonzeros(*shape, positions.tolist()), mixing @ ca.vertcat(*self._sources))
 
 
@@ -71,8 +71,8 @@ def stretch(column: Any, begin: int, end: int) -> Any:
 
 def constant_matrix(rows: Indices, columns: Indices, values: Floats, shape: tuple[int, int]) -> Any:
     """A constant sparse CasADi matrix (DM); entries at one position are summed."""
-    positions, which = _places(rows, columns, shape)
-    sums = np.bincount(which, weights=values, minlength=len(positions))
+    positions, entry_of = _places(rows, columns, shape)
+    sums = np.bincount(entry_of, weights=values, minlength=len(positions))
     return ca.DM(ca.Sparsity.nonzeros(*shape, positions.tolist()), sums.tolist())  # lists convert fastest
 
 
@@ -82,9 +82,9 @@ def _places(rows: Indices, columns: Indices, shape: tuple[int, int]) -> tuple[In
     order = order[_order(columns[order], shape[1])]
     keys = columns[order] * shape[0] + rows[order]
     is_new = np.concatenate([keys[:1] >= 0, keys[1:] != keys[:-1]])
-    which = np.empty(len(keys), np.int64)
-    which[order] = np.cumsum(is_new) - 1
-    return keys[is_new], which
+    entry_of = np.empty(len(keys), np.int64)
+    entry_of[order] = np.cumsum(is_new) - 1
+    return keys[is_new], entry_of
 
 
 def _order(keys: Indices, count: int) -> Indices:
@@ -145,18 +145,18 @@ class Transcription:
 
 
 def transcribe(
-    statement: ProblemFunctions, meshes: Sequence[Mesh], scale: Floats, shift: Floats, cost_scale: float,
-    places: Layout | None = None,
+    functions: ProblemFunctions, meshes: Sequence[Mesh], scale: Floats, shift: Floats, cost_scale: float,
+    program_layout: Layout | None = None,
 ) -> Transcription:  # fmt: skip
-    """The program of `statement` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
-    places = places or layout(
-        statement.problem, statement.points, meshes, statement.integral_variables, statement.samples
+    """The program of `functions` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
+    program_layout = program_layout or layout(
+        functions.problem, functions.points, meshes, functions.integral_variables, functions.samples
     )
-    rows = RowCollector(statement, places)
-    parts = _Parts(statement, places, rows, scale, shift, cost_scale)
-    for i, phase_layout in enumerate(places.phases):
+    rows = RowCollector(functions, program_layout)
+    parts = _Parts(functions, program_layout, rows, scale, shift, cost_scale)
+    for i, phase_layout in enumerate(program_layout.phases):
         parts.add_phase(i, phase_layout)
-    for sample, at in zip(statement.samples, places.samples, strict=True):
+    for sample, at in zip(functions.samples, program_layout.samples, strict=True):
         parts.add_samples(sample, at)
     parts.add_ends()
     x, p = parts.x, parts.parameters
@@ -167,8 +167,8 @@ def transcribe(
     gradient = ca.densify(gradient)
     J, H = parts.jacobian.matrix(per_row, scale), parts.hessian.matrix(scale, scale)
     return Transcription(
-        statement=statement,
-        layout=places,
+        statement=functions,
+        layout=program_layout,
         blocks=tuple(rows.blocks),
         scale=scale,
         shift=shift,
@@ -196,23 +196,23 @@ class _Parts:
 
     def __init__(
         self,
-        statement: ProblemFunctions,
-        places: Layout,
+        functions: ProblemFunctions,
+        layout: Layout,
         rows: RowCollector,
         scale: Floats,
         shift: Floats,
         cost_scale: float,
     ) -> None:
-        self.statement, self.places, self.rows, self.cost_scale = statement, places, rows, cost_scale
+        self.statement, self.layout, self.rows, self.cost_scale = functions, layout, rows, cost_scale
         self.row_scale = rows.scales(scale)
-        self.x, self.parameters = ca.MX.sym("x", places.size), ca.MX.sym("p", places.numbers)
+        self.x, self.parameters = ca.MX.sym("x", layout.size), ca.MX.sym("p", layout.numbers)
         self.multipliers, self.of_cost = ca.MX.sym("lam_g", rows.count), ca.MX.sym("lam_f")
         self._variables: Any = ca.DM(scale.tolist()) * self.x + ca.DM(shift.tolist())
         self.gradient, self.jacobian, self.hessian = Entries(), Entries(), Entries()
         r, c, f = rows.of_variables()
         self.jacobian.add(r, c, ONE, f)
         self.cost: Any = ca.MX(0.0)
-        self.values: Any = constant_matrix(r, c, f / self.row_scale[r], (rows.count, places.size)) @ self._variables
+        self.values: Any = constant_matrix(r, c, f / self.row_scale[r], (rows.count, layout.size)) @ self._variables
 
     def add_phase(self, i: int, layout: PhaseLayout) -> None:
         """Add all points of phase i."""
@@ -241,8 +241,8 @@ class _Parts:
         if functions.cost_columns.size:
             slopes = mapped(functions.cost_gradient, points)
             first = self.gradient.source(ca.vec(slopes * ca.repmat(weights, len(functions.cost_columns), 1)))
-            places = columns[:, functions.cost_columns].ravel()
-            self.gradient.add(places, 0, first + np.arange(len(places)), 1.0)
+            variables = columns[:, functions.cost_columns].ravel()
+            self.gradient.add(variables, 0, first + np.arange(len(variables)), 1.0)
         if functions.hessian_rows.size:
             mu = ca.reshape(K.T @ self.multipliers, per_point, count)
             curvature = mapped(functions.hessian, points.with_more(mu, self.of_cost * weights))
@@ -250,7 +250,7 @@ class _Parts:
 
     def add_samples(self, point: SamplePoint, layout: SampleEntries) -> None:
         """Add the samples of one entry of a phase: part of the cost, of the row of an integral, or rows."""
-        count, size, width = layout.count, point.size, point.nw + len(self.places.phases[point.phase].theta)
+        count, size, width = layout.count, point.size, point.nw + len(self.layout.phases[point.phase].theta)
         arguments = self._sample_arguments(point, layout)
         values = point.values.map(count)(*arguments)
         weight = self.statement.direct.get((point.phase, point.number), 0.0) if point.kind == "sum" else 0.0
@@ -304,11 +304,11 @@ class _Parts:
 
     def _sample_arguments(self, point: SamplePoint, layout: SampleEntries) -> list[Any]:
         """Arguments of the functions of a sample, for all samples side by side."""
-        phase_layout, count, nw = self.places.phases[point.phase], layout.count, point.nw
+        phase_layout, count, nw = self.layout.phases[point.phase], layout.count, point.nw
         is_point_variable = layout.variable < nw
         at = layout.sample[is_point_variable] * nw + layout.variable[is_point_variable]
         stencil = constant_matrix(
-            at, layout.columns[is_point_variable], layout.weights[is_point_variable], (count * nw, self.places.size)
+            at, layout.columns[is_point_variable], layout.weights[is_point_variable], (count * nw, self.layout.size)
         )
         theta = self._variables[phase_layout.theta.tolist()] if len(phase_layout.theta) else ca.MX(0, 1)
         return [
@@ -322,16 +322,16 @@ class _Parts:
 
     def add_ends(self) -> None:
         """Add the functions of the ends, after all phases."""
-        ends = end_functions(self.statement.ends, self.places)
+        ends = end_functions(self.statement.ends, self.layout)
         arguments = [
             self._variables[ends.variables.tolist()],
-            end_constants(self.places, self.parameters),
+            end_constants(self.layout, self.parameters),
         ]
         self.cost += self.cost_scale * ends.cost(*arguments)
         if ends.gradient_columns.size:
             first = self.gradient.source(self.cost_scale * ends.gradient(*arguments))
-            places = ends.variables[ends.gradient_columns]
-            self.gradient.add(places, 0, first + np.arange(len(places)), 1.0)
+            variables = ends.variables[ends.gradient_columns]
+            self.gradient.add(variables, 0, first + np.arange(len(variables)), 1.0)
         begin, end = self.rows.ends_first, self.rows.count
         mu = ca.MX(0, 1)
         if begin < end:
@@ -397,19 +397,19 @@ class EndFunctions:
     hessian_columns: Indices
 
 
-def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
+def end_functions(symbols_of: EndSymbols, layout: Layout) -> EndFunctions:
     """The functions, with their derivatives with respect to the variables on which they depend."""
     symbols, where, constants = [], [], []
     replaced, by = [], []
-    stated = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
-    for i, (phase_layout, ends) in enumerate(zip(places.phases, symbols_of.phases, strict=True)):
+    expressions = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
+    for i, (phase_layout, ends) in enumerate(zip(layout.phases, symbols_of.phases, strict=True)):
         x0, xf, t0, tf, integrals, data_multipliers = ends
         nx = phase_layout.states.shape[1]
         symbols += [x0[:nx], xf[:nx]]
         where += [*phase_layout.states[0], *phase_layout.states[-1]]
         for j in range(nx, x0.numel()):
             for symbol, slot in ((x0[j], 0), (xf[j], -1)):
-                if ca.depends_on(stated, symbol):
+                if ca.depends_on(expressions, symbol):
                     symbols.append(symbol)
                     where.append(phase_layout.point[slot, j])
         constants.append(data_multipliers)
@@ -420,14 +420,14 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
             else:
                 constants.append(time)
         for j in range(integrals.numel()):
-            if (i, j) in places.integrals:
+            if (i, j) in layout.integrals:
                 symbols.append(integrals[j])
-                where.append(places.integrals[i, j])
+                where.append(layout.integrals[i, j])
             else:
                 replaced.append(integrals[j])
                 by.append(ca.SX(0.0))
     symbols.append(symbols_of.parameters)
-    where += list(places.parameters.values())
+    where += list(layout.parameters.values())
     v: Any = ca.vertcat(*symbols)
     c = column(constants)
     cost, rows = symbols_of.cost, column(list(symbols_of.constraints))
@@ -454,8 +454,8 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
     )
 
 
-def end_constants(places: Layout, parameters: Any) -> Any:
+def end_constants(layout: Layout, parameters: Any) -> Any:
     """All constants of the functions of the ends: of each phase its numeric data, then its fixed times."""
     return ca.vertcat(
-        *(stretch(parameters, phase_layout.constants, phase_layout.signals) for phase_layout in places.phases)
+        *(stretch(parameters, phase_layout.constants, phase_layout.signals) for phase_layout in layout.phases)
     )

@@ -116,10 +116,15 @@ def _readable(path: Path) -> bool:
 
 
 def _numbered(store: Path) -> Iterator[Path]:
-    """``NAME.2.study``, ``NAME.3.study`` and so on, beside ``NAME.study``."""
-    number = 2
+    """``NAME.2.study``, ``NAME.3.study`` and so on, beside ``NAME.study``; beside ``NAME.2.study`` they begin with
+    ``NAME.3.study``, if ``NAME.study`` is a store."""
+    suffix = store.suffix if not store.suffix[1:].isdigit() else ""
+    name, number = store.name.removesuffix(suffix), 2
+    first, _, last = name.rpartition(".")
+    if first and last.isdigit() and _is_store(store.with_name(f"{first}{suffix}")):
+        name, number = first, int(last) + 1
     while True:
-        yield store.with_name(f"{store.stem}.{number}{store.suffix}" if store.suffix else f"{store.name}.{number}")
+        yield store.with_name(f"{name}.{number}{suffix}")
         number += 1
 
 

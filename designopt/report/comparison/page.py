@@ -34,7 +34,7 @@ from designopt.report.labels import (
 from designopt.report.page.page import PageHead, page, write_page
 from designopt.report.parts.answer.overview import computing_time, duration
 from designopt.report.section import Figure, Section, Table, with_a_value
-from designopt.report.tables import unfinished
+from designopt.report.terminal import unfinished
 from designopt.report.traces import above, beside, trace
 from designopt.store.result import Result
 from designopt.study.language import units

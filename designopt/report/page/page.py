@@ -41,7 +41,7 @@ from designopt.report.parts.designs import (
 )
 from designopt.report.parts.motion import estimation, frames, programs, solving, trajectories
 from designopt.report.section import Section, Table
-from designopt.report.tables import unfinished
+from designopt.report.terminal import unfinished
 from designopt.store.safe_files import replacing
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.counts import count, plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.problem import STATUSES
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import hover, number, parameter_label, plain, status_text, thinned
@@ -25,7 +25,7 @@ DRAWN = 1500
 CROWD, MAX_LISTED = 5, 3
 
 
-@report("failures", version=1)
+@report_part("failures", version=1)
 def failures(result: Result) -> Section | None:
     """Evaluations without a result and invalid designs, by class and reason, and their positions in the space."""
     outcomes = result.outcomes

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from designopt.counts import plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.labels import figure_meaning, figure_unit
 from designopt.report.parts.answer.overview import duration
 from designopt.report.parts.answer.problem import value_text
@@ -18,7 +18,7 @@ from designopt.store.result import Result
 UNFOLDED = 10
 
 
-@report("record", version=1)
+@report_part("record", version=1)
 def record(result: Result) -> Section:
     """Number of records, model settings, sessions and versions, and the study file."""
     study, problem = result.study, result.problem

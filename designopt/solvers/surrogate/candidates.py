@@ -1,8 +1,6 @@
-"""Candidates for the next design: over the whole space, near the best designs, within a trust region."""
+"""Candidates for the next design: over the whole space, and near the best designs."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,30 +12,6 @@ from designopt.solvers.surrogate.coordinates import Coordinates
 STEPS = (0.2, 0.05, 0.01, 0.002)
 #: Mean number of coordinates of a known design that change at once, with many parameters.
 CHANGED = 8.0
-
-
-@dataclass
-class TrustRegion:
-    """A box around the best design that grows with success and shrinks with failure (Eriksson et al. 2019, TuRBO-1)."""
-
-    dimension: int
-    side: float = 0.8
-    successes: int = 0
-    failures: int = 0
-
-    def learn(self, better: bool) -> None:
-        """Update with whether an evaluation was an improvement."""
-        self.successes, self.failures = (self.successes + 1, 0) if better else (0, self.failures + 1)
-        if self.successes == 3:
-            self.side, self.successes = min(2.0 * self.side, 1.6), 0
-        elif self.failures == max(4, self.dimension):
-            self.side, self.failures = 0.5 * self.side, 0
-        if self.side < 0.5**7:
-            self.side = 0.8
-
-    def bounds(self, centre: Floats) -> tuple[Floats, Floats]:
-        """Lower and upper corner (d,) around `centre` (d,) in coordinates from 0 to 1."""
-        return np.clip(centre - 0.5 * self.side, 0.0, 1.0), np.clip(centre + 0.5 * self.side, 0.0, 1.0)
 
 
 def candidates(

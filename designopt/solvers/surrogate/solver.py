@@ -12,7 +12,7 @@ from designopt.arrays import Floats
 from designopt.lazy import scipy, threadpoolctl
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, StageEnded
-from designopt.solvers.surrogate.candidates import TrustRegion, candidates
+from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.maximum import Bounds, Crowd, Maximum, apart, maximum
 from designopt.solvers.surrogate.model import Surrogate
@@ -21,8 +21,6 @@ from designopt.solvers.surrogate.processes import Processes
 
 #: Maximum number of objectives: more have too many boxes beside their front.
 OBJECTIVES = 4
-#: Number of parameters from which the search uses a trust region.
-MANY = 16
 #: Number of sets of candidates without a new design after which the space is exhausted.
 PATIENCE = 10
 #: Information of a full evaluation: it leaves 1e-4 of the variance, of which this is the negative logarithm.
@@ -55,8 +53,7 @@ class GaussianProcessSearch:
     solution, get a second kernel of short length scales. With one objective, the length scales of a process are
     expected near a common level or independent of each other, whichever is more probable; if none of the last ten
     designs was an improvement and the processes expect none anywhere, processes of independent length scales choose.
-    With several objectives every fourth design aims at an end of the front. From 16 parameters on the search uses a
-    trust region around the best designs (Eriksson et al. 2019).
+    With several objectives every fourth design aims at an end of the front.
 
     Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with
     predictions in place of pending results (Ginsbourger, Le Riche & Carraro 2010). Designs of ``start_from`` are used
@@ -189,7 +186,6 @@ class _Search:
         self._known_cheap: set[bytes] = set()
         d = len(problem.space.free)
         startup = settings.startup or min(max(2 * d + 2, 8), 40)
-        self._region = TrustRegion(d) if d >= MANY else None
         count = max(startup - int((~start.invalid).sum()), 0)
         self.cost = problem.fidelity.cost if problem.fidelity is not None and settings.fidelity else None
         self._cheap: list[Observations] = []
@@ -223,7 +219,7 @@ class _Search:
     @property
     def _exhausted(self) -> bool:
         """Whether none of the last designs improved the only objective, as around an optimum that is known."""
-        return self._single and len(self._recent) == RECENT and not any(self._recent) and self._region is None
+        return self._single and len(self._recent) == RECENT and not any(self._recent)
 
     def ask(self) -> Floats:
         """The next design (1, d); (0, d) at the end of the search."""
@@ -254,8 +250,6 @@ class _Search:
             self._worth[way] += better, 1.0
         if not self.starting:
             self._recent.append(better)
-        if self._region is not None:
-            self._region.learn(better)
         self._outcomes.append(outcomes)
         self._observations.append(Observations.from_outcomes(self._problem, [outcomes], self._slopes))
 
@@ -296,9 +290,6 @@ class _Search:
 
     def _best_candidate(self, processes: Processes, X: Floats) -> Maximum | None:
         """The next design for known designs `X` (n, d); None without a candidate."""
-        if self._region is not None:
-            centre = processes.front[int(self._rng.integers(len(processes.front)))]
-            return self._searched(processes, self._region.bounds(self._coordinates.coordinates(centre[None])[0]))
         if processes.boxes is None or self._exhausted or not self._stuck:
             return self._searched(processes, None)
         best = None

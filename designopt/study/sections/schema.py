@@ -203,10 +203,12 @@ class StageSection(TypedDict, total=False):
 
 
 class RetriesSection(TypedDict, total=False):
-    """Number of retries of an evaluation, by failure class."""
+    """Number of further attempts of an evaluation, by the end of the last one."""
 
-    crashed: Annotated[int, Quantity("", "after the worker process died; default 1", ge=0, le=100)]
-    lost_worker: Annotated[int, Quantity("", "after the machine was lost; default 2", ge=0, le=100)]
+    crashed: Annotated[int, Quantity("", "after the worker process ended by itself; default 1", ge=0, le=100)]
+    lost_worker: Annotated[
+        int, Quantity("", "after the worker was killed from outside or got out of reach; default 2", ge=0, le=100)
+    ]
     timeout: Annotated[int, Quantity("", "after a time-out; default 0", ge=0, le=100)]
     error: Annotated[int, Quantity("", "after an exception of the model; default 0", ge=0, le=100)]
 
@@ -227,7 +229,9 @@ class FailureSection(TypedDict, total=False):
     ]
     timeout: Annotated[_Meaning, Quantity("", "it took too long; default infeasible")]
     crashed: Annotated[_Meaning, Quantity("", "the worker process died; default infeasible")]
-    lost_worker: Annotated[_Meaning, Quantity("", "the machine vanished; default infeasible")]
+    lost_worker: Annotated[
+        _Meaning, Quantity("", "the worker was killed from outside or got out of reach; default infeasible")
+    ]
     unusable: Annotated[_Meaning, Quantity("", "files or values of the scenario give no result; default infeasible")]
     stop_if_share_above: Annotated[float, Quantity("", "share of failed evaluations that ends the run", ge=0.0, le=1.0)]
     after: Annotated[int, Quantity("", "evaluations before the share is checked", ge=1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 #: A number of Fortran whose exponent has three digits and therefore no letter: ``1.5-101``.
 _WITHOUT_LETTER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))([-+]\d{1,3})")
@@ -11,7 +12,8 @@ _EXPONENT = r"(?:[EeDd][-+]?\d+|[-+]\d{3}(?![\d.]))"
 _TOUCHING = re.compile(rf"(?=.*\d{_EXPONENT})[-+]?(?:\d+\.?\d*|\.\d+){_EXPONENT}?(?:[-+]\d*\.\d*{_EXPONENT}?)+")
 _NEXT = re.compile(rf"[-+]?[\d.]+{_EXPONENT}?")
 #: What too narrow columns leave of numbers: stars, or numbers that touch without a sign of where one ends.
-_BROKEN = re.compile(r"\*{2,}|(?=.*\d[-+EeDd])(?=.*\..*\.)[-+.\dEeDd]+")
+_BROKEN = re.compile(r"\*{2,}|(?=.*\d[-+EeDd]|.*\.\d{3,}\.)(?=.*\..*\.)[-+.\dEeDd]+")
+_DECIMALS = re.compile(r"\.(\d*)")
 
 
 def number(text: str) -> float:
@@ -51,5 +53,25 @@ def fields(line: str) -> list[str]:
 
 
 def is_broken(field: str) -> bool:
-    """Whether a field shows that the columns of the program are too narrow: ``*****``, ``12.345-0.678``."""
+    """Whether a field shows that the columns of the program are too narrow: ``*****``, ``12.345-0.678``,
+    ``1.0000012.0000``."""
     return _BROKEN.fullmatch(field) is not None and not is_number(field)
+
+
+def cut_like(line: str, row: str) -> list[str]:
+    """The fields of a line whose numbers touch, cut where those of a `row` of the same table end; empty if the pieces
+    are not numbers with as many decimals as those of the row."""
+    cells = list(re.finditer(r"[^\s,]+", row))
+    ends = [0, *(cell.end() for cell in cells)]
+    pieces = [line[begin:end].strip(" ,") for begin, end in pairwise(ends)]
+    alike = all(
+        is_number(piece) and _decimals(piece) == _decimals(cell.group())
+        for piece, cell in zip(pieces, cells, strict=True)
+    )
+    return pieces if alike and not line[ends[-1] :].strip() else []
+
+
+def _decimals(number: str) -> int | None:
+    """The number of decimals; None for an integer."""
+    match = _DECIMALS.search(number)
+    return None if match is None else len(match[1])

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 from designopt.plugin import InvalidSetting, Quantity, closest
 from designopt.study.language import units
 from designopt_external.program import dakota
-from designopt_external.program.numbers import fields, is_broken, is_number, number
+from designopt_external.program.numbers import cut_like, fields, is_broken, is_number, number
 
 #: Maximum size of a result file (bytes).
 LARGEST = 256 * 2**20
@@ -313,13 +313,18 @@ def _text(text: str, section: SourceSection) -> list[float]:
 def _rows(lines: Sequence[str], begin: int, column: int) -> list[float]:
     """The numbers in `column` of the rows after line `begin`, up to the first line without one.
 
-    Raises `ValueError` for a table whose rows cannot be told from other lines: numbers that touch or do not fit into
-    their columns, rows that differ before the column, a row without the number between others.
+    Numbers that touch are cut where those of the first row without such end. Raises `ValueError` for a table whose
+    rows cannot be told from other lines: numbers that do not fit into their columns, or touch in all rows, rows
+    that differ before the column, a row without the number between others.
     """
     numbers: list[float] = []
     first, shape, hole = 0, [True], 0
+    split_lines = ((line, fields(line)) for line in lines[begin:])
+    sound = next((line for line, parts in split_lines if len(parts) >= column and all(map(is_number, parts))), "")
     for at, line in enumerate(lines[begin:], begin + 1):
         parts = fields(line)
+        if sound and any(map(is_broken, parts)):
+            parts = cut_like(line, sound) or parts
         is_row = len(parts) >= column and is_number(parts[column - 1])
         kinds = [is_number(part) or is_broken(part) for part in parts[:column]]
         if is_row and hole:
@@ -338,7 +343,10 @@ def _rows(lines: Sequence[str], begin: int, column: int) -> list[float]:
             and all(is_number(p) or is_broken(p) for p in parts)
         ):
             part = next(filter(is_broken, parts))
-            raise ValueError(f"line {at}: the program had too few columns for '{part[:40]}'{_row_hint(lines, at)}")
+            touching = "" if "*" in part else ", or one that counts characters, such as '^.{8}(.{12})'"
+            raise ValueError(
+                f"line {at}: the program had too few columns for '{part[:40]}'{_row_hint(lines, at)}{touching}"
+            )
         elif numbers and not (len(kinds) == column > 1 and all(kinds[:-1])):
             break
         elif numbers:

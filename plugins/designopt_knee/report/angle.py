@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import Quantity, report
+from designopt.plugin import Quantity, report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import missing
 from designopt.report.grid import Grid, grid_over, scan_over
@@ -149,7 +149,7 @@ def scenario_table(
 _ANGLES = ("phase", "knee_angle", "knee_angle_recorded")
 
 
-@report("knee_angle", version=1, arrays=_ANGLES)
+@report_part("knee_angle", version=1, arrays=_ANGLES)
 def knee_angle(
     result: Result, *, band: Annotated[float, Quantity("deg", "half the width of the healthy band", gt=0)] = 5.0
 ) -> Section | None:

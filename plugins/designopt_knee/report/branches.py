@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number, plain, thinned
 from designopt.report.section import Figure, Section, Table
@@ -42,7 +42,7 @@ _LOST = {
 }
 
 
-@report("branches", version=1)
+@report_part("branches", version=1)
 def branches(result: Result) -> Section | None:
     """Multiplier, correlation, peak and clearance of the stable motions over stiffness, one curve for each damping."""
     title = "Motions of period T over stiffness"
@@ -123,7 +123,7 @@ class _Best:
     high: float
 
 
-@report("best_dampers", version=1)
+@report_part("best_dampers", version=1)
 def best_dampers(result: Result) -> Section | None:
     """Largest correlation and its stiffness for each damping ratio, with the interval of stiffness that keeps it."""
     title = "Best damper for each damping"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import InvalidDesign, report
+from designopt.plugin import InvalidDesign, report_part
 from designopt.report.colours import axis, layout
 from designopt.report.labels import drawn_designs, plain
 from designopt.report.section import Figure, Section, Table
@@ -35,7 +35,7 @@ _LINKS = ("A", "B", "C", "D", "A")
 _CORNERS = ["bottom right", "bottom left", "bottom left", "bottom right", "top right"]
 
 
-@report("instant_centre", version=1)
+@report_part("instant_centre", version=1)
 def instant_centre(result: Result) -> Section | None:
     """Path of the instant centre in flexion, linkage and load line of the straight leg, its stability."""
     legs = _legs(result)

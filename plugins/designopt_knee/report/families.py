@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.grid import Grid
 from designopt.report.labels import plain, thinned, with_unit
@@ -27,7 +27,7 @@ _CURVES = (
 FAMILIES = 8
 
 
-@report("damper_families", version=1, lacks=lacks_scan)
+@report_part("damper_families", version=1, lacks=lacks_scan)
 def damper_families(result: Result) -> Section | None:
     """Agreement, flexion and clearance over stiffness for each damping ratio; joined points have period T."""
     title = "Damping by damping"

@@ -8,7 +8,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.counts import plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout, category, colour_bar, layout
 from designopt.report.grid import Grid
 from designopt.report.labels import figure_unit, parameter_label, plain, with_unit
@@ -34,7 +34,7 @@ PERIODS = ("#7f7f7f", "#009e73", "#e69f00", "#cc79a7", "#0072b2")
 PERIOD_NAMES = ("longer or irregular", "T", "2T", "3T", "4T")
 
 
-@report("period_map", version=1, lacks=lacks_scan)
+@report_part("period_map", version=1, lacks=lacks_scan)
 def period_map(result: Result) -> Section | None:
     """Period of the response in gait cycles over stiffness and damping, and the peaks over stiffness."""
     title = "Period of the response"
@@ -151,7 +151,7 @@ def _cycles(result: Result, grid: Grid, q: int, s: int) -> list[Trace]:
     ]
 
 
-@report("critical_stiffness", version=1, lacks=lacks_scan)
+@report_part("critical_stiffness", version=1, lacks=lacks_scan)
 def critical_stiffness(result: Result) -> Section | None:
     """Smallest stiffness from which on every scanned one has a response of one gait cycle, for each damping ratio."""
     title = "Critical stiffness"
@@ -215,7 +215,7 @@ def critical_value(stiffness: Floats, period: Floats) -> tuple[float, float]:
     return critical, float(stiffness[first - 1]) if first else float("nan")
 
 
-@report("hip_hiking", version=1, lacks=lacks_scan)
+@report_part("hip_hiking", version=1, lacks=lacks_scan)
 def hip_hiking(result: Result) -> Section | None:
     """Agreement, peak and period over stiffness, scenario against scenario (a raised hip, usually)."""
     title = "Hip hiking"

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import ORDERED, axis, bare_layout, category, colour_bar, layout
 from designopt.report.designs import missing
 from designopt.report.grid import Grid
@@ -31,7 +31,7 @@ FAINTEST = 0.01
 _NAMES = ("spectrum_frequency", "spectrum_amplitude")
 
 
-@report("spectrum", version=1, arrays=_NAMES)
+@report_part("spectrum", version=1, arrays=_NAMES)
 def spectrum(result: Result) -> Section | None:
     """Spectrum of the knee angle over stiffness for each damping ratio, and of the chosen designs."""
     title = "Spectrum of the knee angle"

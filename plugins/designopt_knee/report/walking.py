@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.animation import animation_frames, play_buttons, time_slider
 from designopt.report.colours import axis, layout
 from designopt.report.designs import missing
@@ -39,7 +39,7 @@ _LINES = {
 }
 
 
-@report("leg_walking", version=1, arrays=("walk",))
+@report_part("leg_walking", version=1, arrays=("walk",))
 def leg_walking(result: Result) -> Section | None:
     """The leg of the chosen designs walking over the ground, side by side, with the knee angle below."""
     title = "The leg walking"

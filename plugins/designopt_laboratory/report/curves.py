@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.counts import plural
 from designopt.plugin import Quantity as Q
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, missing, stored_arrays
 from designopt.report.labels import listed
@@ -38,7 +38,7 @@ def trials_by_design(result: Result, *names: str) -> dict[str, list[Arrays]]:
     return by_design
 
 
-@report("laboratory_curves", version=1, arrays=NEEDED)
+@report_part("laboratory_curves", version=1, arrays=NEEDED)
 def laboratory_curves(
     result: Result,
     *,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from designopt.counts import plural
-from designopt.plugin import Quantity, report
+from designopt.plugin import Quantity, report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import missing
 from designopt.report.section import Section, Table
@@ -25,7 +25,7 @@ Test = tuple[PooledCurves, tuple[CurveSet, CurveSet], CurveDifference]
 _KINDS = ("angle", "moment", "power", "joint force")
 
 
-@report("laboratory_differences", version=1, arrays=NEEDED)
+@report_part("laboratory_differences", version=1, arrays=NEEDED)
 def laboratory_differences(
     result: Result,
     *,

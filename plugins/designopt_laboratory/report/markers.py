@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Figure, Section, Table, with_folded_rest
@@ -22,7 +22,7 @@ _DRAWN = 8
 SENTENCES = {int(member): member.sentence for member in TrialStatus}
 
 
-@report("laboratory_markers", version=1, arrays=_NAMES)
+@report_part("laboratory_markers", version=1, arrays=_NAMES)
 def laboratory_markers(result: Result) -> Section | None:
     """Errors of markers over time and by marker, statuses of frames, and what was noted about the files."""
     title = "Markers and frames"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import Quantity, report
+from designopt.plugin import Quantity, report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import missing
 from designopt.report.section import Section, Table
@@ -22,7 +22,7 @@ _KINDS = ("angle", "moment", "power", "activation", "joint force", "metabolic ra
 _OFFERED, _LEAST = 80, 5
 
 
-@report("laboratory_spread", version=1, arrays=NEEDED)
+@report_part("laboratory_spread", version=1, arrays=NEEDED)
 def laboratory_spread(
     result: Result, *, share: Annotated[float, Quantity("", "of the samples within a band", gt=0, lt=1)] = 0.9
 ) -> Section | None:

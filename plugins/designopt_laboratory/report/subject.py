@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.designs import Arrays, missing, stored_arrays
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
@@ -12,7 +12,7 @@ from designopt_laboratory.exports import SUBJECT_ARRAYS
 from designopt_laboratory.report.markers import error_unit
 
 
-@report("laboratory_subject", version=1, arrays=SUBJECT_ARRAYS)
+@report_part("laboratory_subject", version=1, arrays=SUBJECT_ARRAYS)
 def laboratory_subject(result: Result) -> Section | None:
     """Scale factors and masses of the bodies, and errors of the markers in the static pose, of each subject."""
     title = "Subjects"

@@ -9,9 +9,6 @@ from typing import Annotated, Any, Literal, TypedDict
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation import Integral, Phase, TrajectoryProblem
-from designopt.dynamics.system import System, Variable
-from designopt.lazy import casadi as ca
 from designopt.plugin import Array, Diverged, InputFile, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
@@ -19,15 +16,10 @@ from designopt_mechanics import scene
 from designopt_mechanics.anatomy.companion import Anatomy, Elastic, Muscle, bundled, read_companion
 from designopt_mechanics.anatomy.equilibrium import Equilibrium, NoEquilibrium
 from designopt_mechanics.anatomy.vrml import read_vrml
-from designopt_mechanics.dynamics.recursion import inverse_dynamics
-from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
-from designopt_mechanics.wires import lengths, moment_arms
 
 _SAMPLES = 31
-#: Largest moment (N m) that joints have beside the wires in the trajectory problem; it costs ten times a full muscle.
-_RESERVE = 20.0
 PatternName = Literal["teres_minor", "obturator_internus", "pectoralis", "biceps", "elbow_ligaments"]
 
 
@@ -80,12 +72,8 @@ class WirePatterns:
     """Wires with virtual links (Nakamura et al., JP 2002-154853): five branching patterns, or the user's files.
 
     The pose of the virtual links minimises the potential of all wires: the resultant on each link is zero. The
-    first coordinate goes from 0 to `angle`, the others stay at 0. As a trajectory problem the muscles move the first
-    coordinate to 0.5 rad in half a second, with the poses of the links as algebraic variables, at the least mean square
-    of tensions relative to their maxima; reserve moments have a large weight in the cost.
+    first coordinate goes from 0 to `angle`, the others stay at 0.
     """
-
-    own_options = True
 
     geometry: InputFile | None = None
     companion: InputFile | None = None
@@ -145,36 +133,6 @@ class WirePatterns:
             all_arrays["scene"] = scene.drawing(rows, lines, z)
         return outputs, {name: all_arrays[name] for name in arrays}
 
-    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
-        """Muscles move the first coordinate; the resultant on virtual links is zero.
-
-        Raises `InvalidSetting` for an anatomy without muscles.
-        """
-        anatomy, _ = self._equilibrium(scenario)
-        system = _system(anatomy)
-        first = anatomy.joints[0]
-        still = {f"{n}_speed": 0.0 for n in anatomy.joints}
-        strongest = {w: law.max_tension for w, law in anatomy.laws.items() if isinstance(law, Muscle)}
-        if not strongest:
-            raise InvalidSetting("pattern", "a trajectory problem needs muscles; this anatomy has none")
-
-        def effort(v: Mapping[str, Any]) -> Any:
-            pulled = sum((v[w] / most) ** 2 for w, most in strongest.items()) / len(strongest)
-            return 2.0 * (pulled + 10.0 * sum((v[f"{n}_reserve"] / _RESERVE) ** 2 for n in anatomy.joints))
-
-        phase = Phase(
-            system,
-            tf=0.5,
-            name="pull",
-            initial={**dict.fromkeys(anatomy.joints, 0.0), **still},
-            final={first: 0.5, f"{first}_speed": 0.0},
-            integrals={"effort": Integral(effort)},
-            guess={first: (0.0, 0.5), **_guesses(anatomy)},
-        )
-        return TrajectoryProblem(
-            [phase], cost=lambda e: e.integral["effort"], figures={"effort": lambda e: e.integral["effort"]}
-        )
-
     @cached_property
     def _model_files(self) -> Anatomy | None:
         if self.geometry is None or self.companion is None:
@@ -194,11 +152,6 @@ class WirePatterns:
         return _bundled(filled(Which, scenario)["pattern"])
 
 
-def _guesses(anatomy: Anatomy) -> dict[str, tuple[float, float]]:
-    reference = dict(zip(anatomy.tree.names, anatomy.tree.reference, strict=True))
-    return {n: (float(reference[n]), float(reference[n])) for n in anatomy.links}
-
-
 def _as_text(error: StudyError) -> str:
     return "; ".join(f"{i.file}:{i.line}:{i.column}: {i.message}" for i in error.issues[:5])
 
@@ -207,48 +160,3 @@ def _as_text(error: StudyError) -> str:
 def _bundled(name: str) -> tuple[Anatomy, Equilibrium]:
     anatomy = bundled(name)
     return anatomy, Equilibrium(anatomy)
-
-
-def _system(anatomy: Anatomy) -> System:
-    """Joints as states, poses of the links as algebraic variables, muscle tensions as controls."""
-    m, k = len(anatomy.joints), len(anatomy.links)
-    z, dq, s = ca.SX.sym("z", m + k), ca.SX.sym("dq", m), ca.SX.sym("s", m)
-    still = ca.SX.zeros(k)
-    state = TreeState(anatomy.tree, z, ca.vertcat(dq, still), ca.vertcat(s, still))
-    length = lengths(state, anatomy.wires)
-    tension, controls = [], []
-    for i, wire in enumerate(anatomy.wires):
-        law = anatomy.laws[wire.name]
-        if isinstance(law, Elastic):
-            tension.append(law.tension(length[i]))
-        else:
-            tension.append(ca.SX.sym(wire.name))
-            controls.append((Variable(wire.name, "N", law.min_tension, law.max_tension), tension[-1]))
-    forces = moment_arms(state, anatomy.wires) @ ca.vertcat(*tension)
-    reserves = ca.SX.sym("reserves", m)
-    controls += [
-        (Variable(f"{n}_reserve", "N m", -_RESERVE, _RESERVE), reserves[i]) for i, n in enumerate(anatomy.joints)
-    ]
-    residual = inverse_dynamics(state, anatomy.gravity)[:m] - forces[:m] - reserves
-    coordinates = anatomy.tree.coordinates
-    near = anatomy.tree.reference
-    return System.from_expressions(
-        "wires",
-        states=[
-            *((Variable(c.name, c.unit, -1.6, 1.6), z[i], dq[i]) for i, c in enumerate(coordinates[:m])),
-            *(
-                (Variable(f"{c.name}_speed", f"{c.unit}/s", -20.0, 20.0), dq[i], s[i])
-                for i, c in enumerate(coordinates[:m])
-            ),
-        ],
-        unknowns=[
-            (Variable(f"{c.name}_acceleration", f"{c.unit}/s^2"), s[i], residual[i])
-            for i, c in enumerate(coordinates[:m])
-        ],
-        controls=controls,
-        algebraic=[
-            (Variable(c.name, c.unit, near[m + i] - 0.2, near[m + i] + 0.2), z[m + i], forces[m + i])
-            for i, c in enumerate(coordinates[m:])
-        ],
-        parameters=[],
-    )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from functools import cached_property
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.rows import Rows
-from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, filled, model
 from designopt.plugin import Quantity as Q
@@ -27,7 +25,6 @@ from designopt_mechanics.cables.robot import (
     robot,
     stiffness,
 )
-from designopt_mechanics.equations import equations_of
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import moment_arms
 
@@ -66,7 +63,7 @@ class RobotOutputs(TypedDict):
             float,
             Q(
                 "N^2 s",
-                "of the trajectory problem's cost of standing in the middle for a second; none without tensions within "
+                "integral of the squared tensions of standing in the middle for a second; none without tensions within "
                 "their bounds that carry the platform",
             ),
         ]
@@ -88,12 +85,8 @@ class CableRobot:
     """Robot whose platform hangs on cables that only pull: four in a plane, or eight in space.
 
     A pose counts if tensions within their bounds balance every wrench of a box (wrench-feasible workspace). The
-    frame is 2 m wide (and deep) and 1.6 m high, the platform 0.2 by 0.12 m with 5 kg, cables have 1e5 N/m. As a
-    trajectory problem the platform moves from the middle to the side and up in a second, from rest to rest, with the
-    least integral of squared tensions.
+    frame is 2 m wide (and deep) and 1.6 m high, the platform 0.2 by 0.12 m with 5 kg, cables have 1e5 N/m.
     """
-
-    own_options = True
 
     kind: Annotated[Literal["planar", "spatial"], Q("", "four cables in a plane, or eight in space")] = "planar"
     min_tension: Annotated[float, Q("N", "of a cable", ge=0)] = 5.0
@@ -136,32 +129,6 @@ class CableRobot:
             all_arrays["scene"] = np.stack([cables, cables])
         return outputs, {name: all_arrays[name] for name in arrays}
 
-    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
-        """From the middle to the side and up, at the least integral of squared tensions."""
-        system = self._driven
-        names = [v.name for v in system.states]
-        start = dict.fromkeys(names, 0.0)
-        up = "y" if self.kind == "planar" else "z"
-        start[up] = 0.5 * HEIGHT
-        end = {**start, "x": 0.3, up: 0.5 * HEIGHT + 0.2}
-        tensions = [v.name for v in system.controls]
-        phase = Phase(
-            system,
-            tf=1.0,
-            name="move",
-            initial=start,
-            final=end,
-            bounds=dict.fromkeys(tensions, (self.min_tension, self.max_tension)),
-            integrals={"effort": Integral(lambda v: sum(v[t] ** 2 for t in tensions), unit="N^2 s")},
-            data={"payload": filled(Task, scenario)["payload"]},
-        )
-        return TrajectoryProblem(
-            [phase],
-            cost=lambda e: e.integral["effort"],
-            parameters=cast(Mapping[str, float], filled(Anchors, {})),
-            figures={"effort": lambda e: e.integral["effort"]},
-        )
-
     def _poses(self) -> Floats:
         """Places of the platform over the inner four fifths of the frame."""
         spans = [(-0.4 * WIDTH, 0.4 * WIDTH)]
@@ -177,27 +144,6 @@ class CableRobot:
         machine = robot(self.kind, anchors[0], anchors[1], anchors[2])
         state = TreeState(machine.tree, ca.SX.sym("z", len(machine.tree.names)))
         return Rows(ca.Function("arms", [state.z, anchors], [ca.cse(moment_arms(state, machine.cables))]))
-
-    @cached_property
-    def _driven(self) -> System:
-        anchors = [ca.SX.sym(n) for n in Anchors.__annotations__]
-        machine = robot(self.kind, *anchors)
-        state = TreeState.symbols(machine.tree)
-        tensions, payload = ca.SX.sym("tensions", len(machine.cables)), ca.SX.sym("payload")
-        up = 1 if self.kind == "planar" else 2
-        load = ca.SX.zeros(state.z.shape)
-        load[up] = -payload * (9.81 + state.ddz[up])
-        for k in range(up):
-            load[k] = -payload * state.ddz[k]
-        parts = equations_of(state, moment_arms(state, machine.cables) @ tensions + load, machine.gravity)
-        return System.from_expressions(
-            f"cable_robot_{self.kind}",
-            states=parts.states,
-            unknowns=parts.unknowns,
-            controls=[(Variable(w.name, "N", 0.0), tensions[i]) for i, w in enumerate(machine.cables)],
-            parameters=[(Variable(n, "m", 0.0, 1.2), anchors[i]) for i, n in enumerate(Anchors.__annotations__)],
-            data=[(Variable("payload", "kg", 0.0), payload)],
-        )
 
     def _drawing(self, anchors: list[float], feasible: Floats) -> Floats:
         """(vertices, axes) of cables, platform in the middle, and feasible poses as dots."""

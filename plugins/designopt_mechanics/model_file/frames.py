@@ -10,7 +10,7 @@ from designopt_mechanics.model_file.functions import value
 from designopt_mechanics.model_file.nodes import At, Vector3
 from designopt_mechanics.model_file.scope import FileScope
 from designopt_mechanics.model_file.shapes import SHAPES, shaped_body
-from designopt_mechanics.motions import Ball, Motion, MotionError, Polar, Rotate, Slide, unit
+from designopt_mechanics.motions import Ball, Motion, MotionError, Rotate, Slide, unit
 from designopt_mechanics.state import rotation
 from designopt_mechanics.tree import GROUND, Frame
 
@@ -55,17 +55,12 @@ def _turn(at: At) -> Any:
 
 def _motion(at: At, scope: FileScope) -> Motion:
     entries = at.mapping()
-    if len(entries) != 1 or next(iter(entries)) not in ("rotate", "slide", "polar", "ball"):
-        raise at.wrong("a motion must be one of rotate, slide, polar and ball: {rotate: {axis: [0, 0, 1], by: knee}}")
+    if len(entries) != 1 or next(iter(entries)) not in ("rotate", "slide", "ball"):
+        raise at.wrong("a motion must be one of rotate, slide and ball: {rotate: {axis: [0, 0, 1], by: knee}}")
     ((kind, inner),) = entries.items()
     if kind == "ball":
         w, x, y, z = (value(item, "1", scope) for item in inner.items(4))
         return Ball((w, x, y, z))
-    if kind == "polar":
-        parts = inner.mapping(("azimuth", "elevation", "length"), ("scale",))
-        azimuth, elevation = (value(parts[n], "rad", scope) for n in ("azimuth", "elevation"))
-        length = value(parts["length"], "m", scope)
-        return Polar(azimuth, elevation, length, parts["scale"].number("") if "scale" in parts else 1.0)
     parts = inner.mapping(("axis", "by"), ("inertia",))
     unit_, inertia = ("rad", "kg m^2") if kind == "rotate" else ("m", "kg")
     by = value(parts["by"], unit_, scope)

@@ -10,15 +10,12 @@ from typing import Annotated, Any, TypedDict, cast
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.rows import Rows
-from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
-from designopt_mechanics.equations import equations_of
 from designopt_mechanics.mechanism.mechanism import Mechanism
 from designopt_mechanics.mechanism.scene import drawing, drawn_wires
 from designopt_mechanics.model_file.reading import bundled, read_numbers
@@ -27,8 +24,6 @@ from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.wires import Wire, lengths, moment_arms
 
 _SAMPLES = 121
-#: Largest multiple of the weight's maximum moment that the wire carries in the trajectory problem.
-_STRENGTH = 20.0
 
 
 class Attachment(TypedDict, total=False):
@@ -76,12 +71,8 @@ class WireArms:
     """Moment arm of a wire (a muscle, a cable) of a mechanism over one coordinate, the others in the reference posture.
 
     The mechanism is a YAML file or bundled: knee_patella (tibia and patella slide with the knee angle) or lumbo_pelvic.
-    Its springs and contacts act beside the weight. The last point of the wire can be moved. As a trajectory problem the
-    tension of the wire alone moves the mechanism of one coordinate over the range in one second, from rest to rest,
-    with the least integral of its square.
+    Its springs and contacts act beside the weight. The last point of the wire can be moved.
     """
-
-    own_options = True
 
     mechanism: Annotated[str, Q("", "bundled model file; not used with `file`")] = "knee_patella"
     file: InputFile | None = None
@@ -141,26 +132,6 @@ class WireArms:
             all_arrays["scene"] = drawing(state, [*lines, *drawn_wires(state, [self._moved(shift)])], z)
         return outputs, {name: all_arrays[name] for name in arrays}
 
-    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
-        """The wire moves the mechanism over its range, against its weight."""
-        low, high = self._range(scenario)
-        system = self._system
-        speed = f"{self.coordinate}_speed"
-        phase = Phase(
-            system,
-            tf=1.0,
-            name="pull",
-            initial={self.coordinate: high, speed: 0.0},
-            final={self.coordinate: low, speed: 0.0},
-            integrals={"effort": Integral(lambda v: v["tension"] ** 2, unit="N^2 s")},
-        )
-        return TrajectoryProblem(
-            [phase],
-            cost=lambda e: e.integral["effort"],
-            parameters=dict.fromkeys(Attachment.__annotations__, 0.0),
-            figures={"effort": lambda e: e.integral["effort"]},
-        )
-
     @cached_property
     def _mechanism(self) -> Mechanism:
         if self.file is None:
@@ -173,27 +144,6 @@ class WireArms:
         except StudyError as error:
             messages = [f"{i.file}:{i.line}:{i.column}: {i.path}: {i.message}" for i in error.issues[:5]]
             raise InvalidSetting("file", "; ".join(messages)) from None
-
-    @cached_property
-    def _system(self) -> System:
-        """With the tension as control and the shifts as parameters; several coordinates are refused."""
-        mechanism = self._mechanism
-        if len(mechanism.tree.names) != 1:
-            raise InvalidSetting("mechanism", "a trajectory problem needs a mechanism of one coordinate")
-        state = TreeState.symbols(mechanism.tree)
-        shift, tension = ca.SX.sym("shift", 3), ca.SX.sym("tension")
-        pull = moment_arms(state, [self._moved(shift)]) * tension
-        parts = equations_of(state, pull, mechanism.gravity, mechanism.forces_on(state))
-        weight = sum(f.body.mass for f in mechanism.tree.frames if f.body is not None) * float(
-            np.linalg.norm(mechanism.gravity)
-        )
-        return System.from_expressions(
-            "wire",
-            states=parts.states,
-            unknowns=parts.unknowns,
-            controls=[(Variable("tension", "N", 0.0, _STRENGTH * weight), tension)],
-            parameters=[(Variable(n, "m", -0.1, 0.1), shift[i]) for i, n in enumerate(Attachment.__annotations__)],
-        )
 
     @cached_property
     def _rows(self) -> Rows:

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section
 from designopt.report.section import Section
@@ -20,7 +20,7 @@ _TURNING = ("beta", "Theta")
 _NAMES = ("time", "angles", "gap")
 
 
-@report("andrews_angles", version=1, arrays=_NAMES)
+@report_part("andrews_angles", version=1, arrays=_NAMES)
 def andrews_angles(result: Result) -> Section | None:
     """Angles over time as in figures 4 and 5 of Ehsani et al. (2016), with the reference at 30 ms, and the gaps."""
     note = "Largest distance between points that are one in the closed mechanism; there is none with joint functions."

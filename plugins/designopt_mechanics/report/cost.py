@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Plot
 from designopt.report.labels import number
@@ -19,7 +19,7 @@ from designopt.store.result import Result
 _MARKS = ("circle", "diamond", "square", "triangle-up", "x", "cross")
 
 
-@report("andrews_cost", version=1)
+@report_part("andrews_cost", version=1)
 def andrews_cost(result: Result) -> Section | None:
     """Errors and gaps over evaluations of the right-hand side, all axes logarithmic, a line for each formulation."""
     outcomes, names = result.outcomes, ("error", "drift", "evaluations")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section
 from designopt.report.section import Section
@@ -14,7 +14,7 @@ from designopt_mechanics.exoskeleton.anthropometry import build
 _NAMES = ("time", "moments", "stretch", "distance")
 
 
-@report("exoskeleton_support", version=1, arrays=_NAMES)
+@report_part("exoskeleton_support", version=1, arrays=_NAMES)
 def exoskeleton_support(result: Result) -> Section | None:
     """Moments, stretch and distance over the single support of an exoskeleton."""
     note = "Root mean square of hip, stance knee and swing ankle."

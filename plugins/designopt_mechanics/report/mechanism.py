@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Section
@@ -22,7 +22,7 @@ _FIGURES = (
 _TITLE = "Forces of the mechanism"
 
 
-@report("mechanism_signals", version=1)
+@report_part("mechanism_signals", version=1)
 def mechanism_signals(result: Result) -> Section | None:
     """The stored signals of the model `mechanism` over time, grouped by what they are."""
     motions = stored_arrays(result, "time")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout, colour_bar
 from designopt.report.designs import Plot
 from designopt.report.section import Section
@@ -19,7 +19,7 @@ _MISSED = 0.05
 _TORQUES = {"plane_difference": "Torque of the plane of elevation", "elevation_difference": "Torque of elevation"}
 
 
-@report("rhythm_map", version=1)
+@report_part("rhythm_map", version=1)
 def rhythm_map(result: Result) -> Section | None:
     """Differences of the torques on a logarithmic scale over elevation angle and travel, with the line of 5 %."""
     outcomes, space = result.outcomes, result.problem.space

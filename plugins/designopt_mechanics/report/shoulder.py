@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section
 from designopt.report.section import Section
@@ -14,7 +14,7 @@ from designopt_mechanics.shoulder.chain import COORDINATES
 _NAMES = ("time", "torques", "reference", "errors")
 
 
-@report("shoulder_torques", version=1, arrays=_NAMES)
+@report_part("shoulder_torques", version=1, arrays=_NAMES)
 def shoulder_torques(result: Result) -> Section | None:
     """Torques over time as in figures 6 and 7 of Ehsani et al. (2016), and the errors of the controlled arm."""
     return motion_section(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section
 from designopt.report.section import Section
@@ -13,7 +13,7 @@ _OF_WIRE = ("time", "arm", "length", "tension")
 _OF_WIRES = ("time", "tensions", "moments")
 
 
-@report("wire_moment_arm", version=1, arrays=_OF_WIRE)
+@report_part("wire_moment_arm", version=1, arrays=_OF_WIRE)
 def wire_moment_arm(result: Result) -> Section | None:
     """Moment arm, length and tension of a wire over a coordinate of its mechanism."""
     model = result.problem.model.build()
@@ -28,7 +28,7 @@ def wire_moment_arm(result: Result) -> Section | None:
     )
 
 
-@report("wire_tensions", version=1, arrays=_OF_WIRES)
+@report_part("wire_tensions", version=1, arrays=_OF_WIRES)
 def wire_tensions(result: Result) -> Section | None:
     """Tensions of all wires, and their moments on the joints, over the sweep of a coordinate."""
     return motion_section(

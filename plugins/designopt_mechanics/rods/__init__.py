@@ -6,5 +6,5 @@ where they disagree with Lagrange's equations.
 
 `tree.RodTree` is data. The functions of `dynamics` and `outputs` take coordinates (..., 3 n) in the order
 of all azimuths, all elevations, all lengths: numbers with any leading axes, or CasADi expressions in an array of
-objects (`symbols`). One set of formulas serves both.
+objects. One set of formulas serves both.
 """

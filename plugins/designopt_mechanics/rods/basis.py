@@ -29,12 +29,6 @@ class Basis:
         return (self.length * self.C)[..., None] * self.h, self.length[..., None] * self.w, self.u
 
 
-def symbols(tree: RodTree, name: str) -> tuple[Any, Any]:
-    """A CasADi column (3 n, 1) of symbols, and the same as the array (3 n,) of objects that the formulas take."""
-    column = ca.SX.sym(name, 3 * tree.n)
-    return column, objects(column)
-
-
 def objects(column: Any) -> Any:
     """(k,) array of objects of a CasADi column (k, 1)."""
     entries = np.empty(column.numel(), dtype=object)

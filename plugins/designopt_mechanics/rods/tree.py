@@ -24,10 +24,6 @@ class RodError(ValueError):
         self.message = message
 
 
-class SingularConfiguration(ValueError):
-    """Coordinates with a rod along the axis of the azimuths or without length: accelerations are not determined."""
-
-
 @dataclass(frozen=True)
 class Rod:
     """A rod from the end of its `parent` rod (or an anchor of the ground) along its own direction.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from functools import lru_cache
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
 from designopt.dynamics.simulation.simulator import Simulator
 from designopt.dynamics.simulation.trajectory import SimulationStatus
 from designopt.dynamics.system import System, Variable
@@ -20,15 +19,13 @@ from designopt.plugin import Quantity as Q
 from designopt_mechanics import scene
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.equations import equations_of
-from designopt_mechanics.shoulder.chain import COORDINATES, GRAVITY, Rhythm, shoulder
+from designopt_mechanics.shoulder.chain import GRAVITY, Rhythm, shoulder
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 from designopt_mechanics.tree_rows import TreeRows
 
 _SAMPLES = 201
 _ROTATION = math.radians(-30.0)
-#: How far the elevation may be from its ends during the motion of the trajectory problem (rad).
-_SAG = 0.2
 
 
 class Arm(TypedDict, total=False):
@@ -79,12 +76,7 @@ class ShoulderRhythm:
     (by elevation alone) or the distributed one. The plane of elevation goes from 0 over `travel` on a quintic path,
     elevation and axial rotation (-30 degrees) are fixed. The paper's path and segments are not public: its table is not
     reproduced.
-
-    As a trajectory problem the arm makes the same travel, from rest to rest, with the least integral of squared
-    torques, its elevation within 0.2 rad of the ends.
     """
-
-    own_options = True
 
     rtol: Annotated[float, Q("", "relative tolerance of the simulation", gt=0, le=1e-3)] = 1e-8
 
@@ -130,31 +122,6 @@ class ShoulderRhythm:
                 :, :, [2, 0, 1]
             ]  # upwards is z
         return outputs, {name: all_arrays[name] for name in arrays}
-
-    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
-        """The same travel from rest to rest at the least integral of squared torques."""
-        still, arm = {f"{name}_speed": 0.0 for name in COORDINATES}, cast(Mapping[str, float], filled(Arm, {}))
-        phase = Phase(
-            _driven(),
-            tf=filled(Timing, scenario)["duration"],
-            name="swing",
-            initial={"plane": 0.0, "rotation": _ROTATION, **still},
-            final={"rotation": _ROTATION, **still},
-            path={"raised": Constraint(lambda v: v["elevation"] - v["elevation_angle"], -_SAG, _SAG, "rad")},
-            integrals={"effort": Integral(lambda v: sum(v[f"{n}_torque"] ** 2 for n in COORDINATES), unit="N^2 m^2 s")},
-            guess={"plane": (0.0, math.pi / 2.0), "elevation": (math.pi / 2.0, math.pi / 2.0)},
-        )
-        return TrajectoryProblem(
-            [phase],
-            cost=lambda e: e.integral["effort"],
-            constraints={
-                "travels": Constraint(lambda e: e.final["plane"] - e["travel"], 0.0, 0.0, "rad"),
-                "begins": Constraint(lambda e: e.initial["elevation"] - e["elevation_angle"], 0.0, 0.0, "rad"),
-                "ends": Constraint(lambda e: e.final["elevation"] - e["elevation_angle"], 0.0, 0.0, "rad"),
-            },
-            parameters={name: arm[name] for name in ("travel", "elevation_angle")},
-            figures={"effort": lambda e: e.integral["effort"]},
-        )
 
 
 _BONES = (
@@ -216,21 +183,4 @@ def controlled(rhythm: Rhythm) -> System:
             (Variable("duration", "s"), duration),
         ],
         time=time,
-    )
-
-
-@lru_cache(maxsize=1)
-def _driven() -> System:
-    state = TreeState.symbols(shoulder("original"))
-    torques = ca.SX.sym("torques", 3)
-    parts = equations_of(state, torques, GRAVITY)
-    return System.from_expressions(
-        "shoulder",
-        states=parts.states,
-        unknowns=parts.unknowns,
-        controls=[(Variable(f"{n}_torque", "N m", -30.0, 30.0), torques[i]) for i, n in enumerate(COORDINATES)],
-        parameters=[
-            (Variable("travel", "rad", 0.0, 3.0), ca.SX.sym("travel")),
-            (Variable("elevation_angle", "rad", -3.0, 3.0), ca.SX.sym("elevation_angle")),
-        ],
     )

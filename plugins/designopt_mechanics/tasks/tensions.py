@@ -25,10 +25,7 @@ from designopt_mechanics.sharing.muscles import Muscles
 from designopt_mechanics.sharing.statement.criteria import (
     Criterion,
     CriterionName,
-    MinMax,
     Power,
-    QuadraticLinear,
-    SoftSaturation,
     criterion_of,
 )
 from designopt_mechanics.sharing.statement.formulation import Terms
@@ -84,7 +81,7 @@ class Carriers:
         stated = "state it in the file: wires: {..: {points: [..], largest_tension: 400 N}}"
         if free and len(free) < len(self.wires):
             yield InvalidSetting("carried_by", f"{', '.join(free)}: no largest_tension, which others have; {stated}")
-        elif free and isinstance(criterion, QuadraticLinear | SoftSaturation):
+        elif free and criterion.needs_limits:
             name = self.sharing["criterion"]
             yield InvalidSetting("sharing", f"'{name}' needs the largest_tension of each wire; {stated}")
 
@@ -101,7 +98,7 @@ class Carriers:
     @property
     def differentiable(self) -> bool:
         """Whether tensions have derivatives: where no largest one is minimised, nor a sum."""
-        return not isinstance(self.criterion, MinMax) and self.criterion != Power(1.0)
+        return self.criterion.differentiable
 
     @cached_property
     def with_pulls(self) -> Mechanism:
@@ -199,7 +196,7 @@ def carried_slopes(
     J = forces.loops.jacobian if forces.loops.labels else ca.SX(0, state.z.numel())
     w, pulling, full, t = ca.SX.sym("w", state.z.numel()), ca.SX.sym("pulling", k), ca.SX.sym("full", k), forces.p[q:]
     equations, unknowns = signals.equations
-    slope = _slope(carriers.criterion, pulling * t / S + (1.0 - pulling) * 0.5)
+    slope = carriers.criterion.slope(pulling * t / S + (1.0 - pulling) * 0.5)
     conditions = pulling * (slope - S * (R.T @ w)) + (1.0 - pulling) * (t / S - full)
     rows, Y = ca.vertcat(equations, signals.efforts, conditions, J @ w), ca.vertcat(unknowns, t, w)
     results = [
@@ -214,7 +211,7 @@ def carried_slopes(
                                                                       strict=True))  # fmt: skip
     left = np.concatenate([np.swapaxes(arms, 1, 2) * (strengths * active)[:, :, None], slopes], axis=1)
     shares = np.where(active, tensions / strengths, 0.5)
-    of_cost = _slope(carriers.criterion, shares) * active
+    of_cost = carriers.criterion.slope(shares) * active
     right = np.concatenate([of_cost, np.zeros((n, slopes.shape[1]))], axis=1)
     weights = np.einsum("nij,nj->ni", np.linalg.pinv(left), right)
     arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, solved.efforts, solved.cuts)
@@ -227,16 +224,3 @@ def carried_slopes(
     y_p = -np.linalg.pinv(R_y.reshape(n, count, -1)) @ change
     result: Floats = s_p.reshape(n, -1, q) + s_y.reshape(n, len(signals.signals), -1) @ y_p
     return result
-
-
-def _slope(criterion: Criterion, a: Any) -> Any:
-    """The slope of a differentiable criterion at shares `a` of the largest tensions."""
-    match criterion:
-        case QuadraticLinear(linear):
-            return 2.0 * a + linear
-        case SoftSaturation():
-            return a / (1.0 - a * a) ** 0.5
-        case Power(exponent):
-            return exponent * a ** (exponent - 1.0)
-        case _:
-            raise ValueError(f"the criterion {criterion} has no slope")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number
 from designopt.report.section import Figure, Section, Table
@@ -20,7 +20,7 @@ _RISE, _WIDE = 0.01, 0.5
 _PART = 0.1
 
 
-@report("muscle_calibration", version=1, arrays=("factors", "information"))
+@report_part("muscle_calibration", version=1, arrays=("factors", "information"))
 def muscle_calibration(result: Result) -> Section | None:
     """Factors on muscle parameters with their ranges, and the information of the trials on each: alone and with the
     others.

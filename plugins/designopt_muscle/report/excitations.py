@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Figure, Section
@@ -22,7 +22,7 @@ _NAMES = ("time", "muscles", "excitations", "activations", "forces")
 _FIBRES = {"fibre_lengths", "fibre_speeds", "tendon_forces"}
 
 
-@report("muscle_excitations", version=2, arrays=_NAMES)
+@report_part("muscle_excitations", version=2, arrays=_NAMES)
 def muscle_excitations(result: Result) -> Section | None:
     """Excitations with measured signals, activations, tendon forces, and fibres on their curves, over a motion.
 

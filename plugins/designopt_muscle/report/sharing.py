@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Figure, Section, with_folded_rest
@@ -25,7 +25,7 @@ _NAMES = (
 )  # fmt: skip
 
 
-@report("muscle_sharing", version=2, arrays=_NAMES)
+@report_part("muscle_sharing", version=2, arrays=_NAMES)
 def muscle_sharing(result: Result) -> Section | None:
     """Activations (with measured ones), balances stacked by muscle, reserves, fibre ranges, frames and their shortfall.
 

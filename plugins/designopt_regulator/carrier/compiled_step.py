@@ -59,11 +59,11 @@ def compiled(loops: Loops, states: int) -> CompiledLoops | None:
 def _compiled(pattern: Loops, states: int) -> CompiledLoops | None:
     try:
         source = c_source(pattern, states)
-        one, several = (load_library(source, "the closed loops", flags) for flags in ((), lane_flags()))
+        scalar_library, several = (load_library(source, "the closed loops", flags) for flags in ((), lane_flags()))
     except CompilerError as error:
         logger.warning("the closed loops are computed with numpy, which is slower: %s", error)
         return None
-    return CompiledLoops(one.designopt_carrier, several.designopt_carrier)
+    return CompiledLoops(scalar_library.designopt_carrier, several.designopt_carrier)
 
 
 def c_source(pattern: Loops, states: int) -> str:

@@ -396,9 +396,9 @@ class TrackedCarrier:
         loop_measures = measures(*linear, delay, controller)
         if inner.gain.any():  # the others keep their figures, which do not depend on who is computed with them
             with_rate = np.flatnonzero(inner.gain)
-            some = replace(controller, kp=controller.kp * inner.forward).rows(with_rate)
+            controllers = replace(controller, kp=controller.kp * inner.forward).rows(with_rate)
             A, B, C = (part[with_rate] for part in linear)
-            cascade = cascade_measures(A, B, C, delay[with_rate], some, inner.gain[with_rate])
+            cascade = cascade_measures(A, B, C, delay[with_rate], controllers, inner.gain[with_rate])
             for name, values in vars(loop_measures).items():
                 values[with_rate] = getattr(cascade, name)
         return loop_measures

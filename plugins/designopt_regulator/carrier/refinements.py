@@ -94,8 +94,8 @@ def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> di
     Wong 2008, chapter 6).
     """
     if "side_slope" not in scenario:
-        if stated := [name for name in ("mass_height", "mass_ahead") if name in scenario]:
-            raise InvalidDesign(f"{stated[0]}: has no effect without a side_slope; leave it out")
+        if names := [name for name in ("mass_height", "mass_ahead") if name in scenario]:
+            raise InvalidDesign(f"{names[0]}: has no effect without a side_slope; leave it out")
         return {"shift": 0.0, "side_moment": 0.0}
     s = scenario["side_slope"]
     height, weight, turning = scenario.get("mass_height", 1.0), numbers["mass"] * GRAVITY, numbers["turning"]
@@ -175,10 +175,10 @@ def noise(scenario: Mapping[str, Any], samples: int) -> Floats | None:
 
 def noises(noise_of_rows: Sequence[Floats | None]) -> Floats | None:
     """The noise of all rows (n, 2, samples), 0 in rows without noise; None if all are without."""
-    some = next((values for values in noise_of_rows if values is not None), None)
-    if some is None:
+    noise = next((values for values in noise_of_rows if values is not None), None)
+    if noise is None:
         return None
-    return np.stack([np.zeros_like(some) if values is None else values for values in noise_of_rows])
+    return np.stack([np.zeros_like(noise) if values is None else values for values in noise_of_rows])
 
 
 def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Floats:
@@ -195,16 +195,18 @@ def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
     Raises `InvalidDesign` for missing or non-positive values.
     """
     names = ("rate_gain", "max_rate")
-    stated = {name: design[name] for name in names if name in design}
-    if len(stated) == 1:
-        missing = next(name for name in names if name not in stated)
-        raise InvalidDesign(f"{missing}: is missing; the inner loop of the yaw rate needs it with {next(iter(stated))}")
-    for name, value in stated.items():
+    settings = {name: design[name] for name in names if name in design}
+    if len(settings) == 1:
+        missing = next(name for name in names if name not in settings)
+        raise InvalidDesign(
+            f"{missing}: is missing; the inner loop of the yaw rate needs it with {next(iter(settings))}"
+        )
+    for name, value in settings.items():
         if not 0.0 < value < np.inf:
             raise InvalidDesign(f"{name}: {value:g} must be above 0")
         if unusual(value):
             raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
-    return stated or dict.fromkeys(names, 0.0)
+    return settings or dict.fromkeys(names, 0.0)
 
 
 def feed_forward(design: Mapping[str, float]) -> dict[str, float]:

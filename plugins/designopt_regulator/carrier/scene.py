@@ -41,8 +41,8 @@ def numbers_in(scenario: Mapping[str, Any], v: Vehicle, soft_ground: SoftGround 
             numbers[name] = low + scenario[f"{name}_at"] * (high - low)
         numbers[name] = scenario.get(name, numbers[name])
     if soft_ground is not None:
-        if stated := [name for name in ("adhesion", "adhesion_at") if name in scenario]:
-            raise InvalidDesign(f"{stated[0]}: the adhesion is the soil's with 'soft_ground'")
+        if names := [name for name in ("adhesion", "adhesion_at") if name in scenario]:
+            raise InvalidDesign(f"{names[0]}: the adhesion is the soil's with 'soft_ground'")
         ground, tracks = soil.SOILS[soft_ground.soil], on_tracks(v, numbers["mass"])
         numbers["rolling"] += soil.compaction(ground, *tracks)
         numbers["adhesion"] = soil.traction(ground, *tracks, slip=soft_ground.slip)

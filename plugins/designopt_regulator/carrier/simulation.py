@@ -155,9 +155,9 @@ def simulate(
             code = compiled(setup.loops, len(setup.start)) if machine_code else None
             together = _ROWS if code is not None else _ROWS_OF_ARRAYS
             for first in range(0, len(alike), together):
-                some = setup.rows(slice(first, first + together))
-                record = _by_numpy(some) if code is None else _by_machine(some, code)
-                parts.append(_assessed(some, record, watched, trace))
+                part = setup.rows(slice(first, first + together))
+                record = _by_numpy(part) if code is None else _by_machine(part, code)
+                parts.append(_assessed(part, record, watched, trace))
             order.append(alike)
     return _joined(parts, np.argsort(np.concatenate(order)))
 
@@ -186,11 +186,11 @@ class _Setup(NamedTuple):
     times: Times
     samples: int
 
-    def rows(self, which: slice) -> _Setup:
+    def rows(self, selection: slice) -> _Setup:
         """Some of the rows."""
         parts = {name: part for name, part in self._asdict().items() if name not in ("times", "samples")}
         return self._replace(
-            **{name: with_structure(part, (a[which] for a in leaves(part))) for name, part in parts.items()}
+            **{name: with_structure(part, (a[selection] for a in leaves(part))) for name, part in parts.items()}
         )
 
 

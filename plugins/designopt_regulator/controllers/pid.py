@@ -56,9 +56,9 @@ class PID:
     sample_time: float
     sections: tuple[DifferenceEquation, ...] = ()
 
-    def rows(self, which: NDArray[np.intp]) -> PID:
+    def rows(self, rows: NDArray[np.intp]) -> PID:
         """Some of the controllers."""
-        numbers = {name: getattr(self, name)[which] for name in ("kp", "ti", "td", "tf", "b", "tt")}
+        numbers = {name: getattr(self, name)[rows] for name in ("kp", "ti", "td", "tf", "b", "tt")}
         return replace(self, **numbers)
 
 

@@ -38,10 +38,10 @@ def write_controller(
     ending, write = LANGUAGES[language]
     texts: dict[Path, str] = {}
     for label, row in _designs(result, design).items():
-        for loop, one in programs(result, row).items():
+        for loop, controller_program in programs(result, row).items():
             of_loop = "" if loop == "loop" else f"_{loop}"
             file = folder / f"{prefix}controller{f'_{label}' if label else ''}{of_loop}.{ending}"
-            texts[file] = write(one)
+            texts[file] = write(controller_program)
     if not replace:
         for file, text in texts.items():
             if file.exists() and file.read_bytes() != text.encode():
@@ -56,18 +56,18 @@ def write_controller(
 
 def _designs(result: Result, design: str | None) -> dict[str, int]:
     """Rows by a label that file names can bear; a single design has none."""
-    named = result.rows_by_name()
+    rows_of_names = result.rows_by_name()
     if design is None:
         if not result.chosen():
             raise ExportError("controller: no design is chosen, as none is feasible; name one by its number")
         short = [(re.sub(r"\W+", "_", label), row) for label, row in result.chosen().items()]
         names = [name for name, _ in short]
         return {name if names.count(name) == 1 else f"{name}_{row}": row for name, row in short}
-    if design in named:
-        return {"": named[design]}
+    if design in rows_of_names:
+        return {"": rows_of_names[design]}
     if re.fullmatch(r"\d{1,9}", design) and int(design) < len(result.outcomes):
         return {"": int(design)}
-    raise ExportError(f"controller: there is no design '{design}'; names: {', '.join(map(repr, named))}")
+    raise ExportError(f"controller: there is no design '{design}'; names: {', '.join(map(repr, rows_of_names))}")
 
 
 def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
@@ -97,14 +97,16 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
 
 def _origin(result: Result, row: int) -> tuple[str, ...]:
     """Where a program comes from, in lines: design with its name, study and store, then the design's values."""
-    stated, names = result.in_stated_units, [name for name, number in result.chosen().items() if number == row]
-    named = f" ({', '.join(names)})" if names else ""
-    values = stated.problem.space.values(stated.outcomes.X[row].tolist())
-    used = [p for p in stated.problem.space.parameters if p.name in values]
+    in_study_units = result.in_stated_units
+    names = [name for name, number in result.chosen().items() if number == row]
+    label_text = f" ({', '.join(names)})" if names else ""
+    space = in_study_units.problem.space
+    values = space.values(in_study_units.outcomes.X[row].tolist())
+    parameters = [p for p in space.parameters if p.name in values]
     texts = {name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in values.items()}
-    stated_values = ", ".join(f"{p.name} {texts[p.name]} {p.unit}".rstrip() for p in used)
+    stated_values = ", ".join(f"{p.name} {texts[p.name]} {p.unit}".rstrip() for p in parameters)
     return (
-        f"Design {row}{named} of the study {result.study.name} in the store {result.path.name}, problem"
+        f"Design {row}{label_text} of the study {result.study.name} in the store {result.path.name}, problem"
         f" {result.problem.digest}.",
         *([f"{stated_values}."] if stated_values else []),
     )
@@ -182,8 +184,8 @@ def _carrier_program(
     inputs = {"r": "wanted heading, rad", "y": "measured heading, rad"}
     schedule = model.gain_schedule
     speeds = None if schedule is None else (schedule.reference_speed, schedule.min_speed)
-    more = {} if schedule is None else {"v": "measured speed, m/s"}
+    speed = {} if schedule is None else {"v": "measured speed, m/s"}
     return program(
-        "Heading controller of a tracked vehicle", law, limits, T, angle=True, schedule=speeds, inputs=inputs | more,
+        "Heading controller of a tracked vehicle", law, limits, T, angle=True, schedule=speeds, inputs=inputs | speed,
         remarks=origin,
     )  # fmt: skip

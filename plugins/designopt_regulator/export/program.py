@@ -70,8 +70,8 @@ def program(
     sections, kept_sections = [], []
     states = {"derivative": "0", "integral": "u", "measured": "y"}
     for k, section in enumerate(law.sections, start=1):
-        named, section_state, rest = _section(section, k, constants)
-        sections.append(named)
+        equation, section_state, rest = _section(section, k, constants)
+        sections.append(equation)
         kept_sections.append(section_state)
         states |= rest
     kp, ki, kd, kt, forget, off = (name(key) for key in values)
@@ -121,12 +121,12 @@ def _section(
             )  # fmt: skip
         return tuple(name(f"S{number}_{letter}{k}") for k in range(first, first + len(numbers)))
 
-    named = DifferenceEquation(names("B", section.b, 0), names("A", section.a, 1))
+    equation = DifferenceEquation(names("B", section.b, 0), names("A", section.a, 1))
     rest = {}
     for k, value in enumerate(section.at_rest(), start=1):
         constants[f"S{number}_REST{k}"] = (float(np.ravel(value)[0]), f"section {number}, at rest at command 1")
         rest[f"s{number}_{k}"] = f"u * S{number}_REST{k}"
-    return named, tuple(name(key) for key in rest), rest
+    return equation, tuple(name(key) for key in rest), rest
 
 
 def _model(

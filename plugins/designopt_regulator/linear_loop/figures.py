@@ -36,8 +36,8 @@ def pid_figures(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]
     linear = measures(plant.A, plant.B, plant.C, late, settings)
     peaks = np.full((2, len(late)), np.inf)
     if len(good := np.flatnonzero(linear.stable)):
-        some = settings.rows(good)
-        peaks[:, good] = sensitivity_peaks(plant.A[good], plant.B[good], plant.C[good], late[good], some)
+        stable_settings = settings.rows(good)
+        peaks[:, good] = sensitivity_peaks(plant.A[good], plant.B[good], plant.C[good], late[good], stable_settings)
     return [_figures(linear, i, peaks[:, i]) for i in range(len(late))]
 
 

@@ -230,10 +230,10 @@ class LinearLoop:
             raise InvalidSetting(
                 "setpoint_limits", "belong to a cascade: give the model an inner_plant, or leave them out"
             )
-        for one, setting_of_rows in (("limit", "limits"), ("rate_limit", "rate_limits"), ("", "setpoint_limits")):
+        for limit, setting_of_rows in (("limit", "limits"), ("rate_limit", "rate_limits"), ("", "setpoint_limits")):
             bounds = getattr(self, setting_of_rows)
-            if bounds is not None and one and getattr(self, one) is not None:
-                raise InvalidSetting(setting_of_rows, f"give it or {one}, not both")
+            if bounds is not None and limit and getattr(self, limit) is not None:
+                raise InvalidSetting(setting_of_rows, f"give it or {limit}, not both")
             if bounds is not None and (len(bounds) != 2 or not np.isfinite(bounds).all()):
                 raise InvalidSetting(setting_of_rows, f"{list(bounds)} must be two numbers")
         for name in ("limits", "setpoint_limits"):
@@ -391,8 +391,8 @@ class LinearLoop:
         model = predictor(nominal, T) if parts.name == "smith" else None
         return assemble([parts], T, self.command_limits, self.inner_setpoint_limits, model)
 
-    def _mistakes(self, stated: Collection[str], always: Collection[str]) -> Iterator[tuple[str, str]]:
-        return mistakes(stated, always, self.kind, self._limited, self.inner_plant is not None)
+    def _mistakes(self, names: Collection[str], always: Collection[str]) -> Iterator[tuple[str, str]]:
+        return mistakes(names, always, self.kind, self._limited, self.inner_plant is not None)
 
     def _needs_filter(self, plant: Plant) -> bool:
         """Whether an unfiltered derivative makes the command unbounded."""

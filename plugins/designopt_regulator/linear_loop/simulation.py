@@ -187,8 +187,8 @@ def simulate(
             failed |= wild
             for values in (y, c, inputs, *(() if inner_y is None else (inner_y,))):
                 values[wild] = 0.0
-            for one in (motion, controller, *(() if within is None else (within,))):
-                one.reset(wild)
+            for system in (motion, controller, *(() if within is None else (within,))):
+                system.reset(wild)
     keep()
     trace_of = {name: np.stack(values, axis=1) for name, values in signals.items()}
     sampled_figures = figures.all(trace_of["command"][:, :load_from], T)

@@ -107,12 +107,12 @@ class StepResponse:
         last = int(np.flatnonzero(away > share * away.max())[-1])
         return float(self.steps[: last + 1].sum())
 
-    def at(self, time: Floats, which: Floats) -> Floats:
+    def at(self, time: Floats, columns: Floats) -> Floats:
         """Values of `error` or `command` at times (s) within the response."""
         ends = np.cumsum(self.steps)
         interval = np.minimum(np.searchsorted(ends, time, side="right"), len(ends) - 1)
         x = 2.0 * (time - ends[interval]) / self.steps[interval] + 1.0
-        return np.asarray((which[interval] * np.polynomial.chebyshev.chebvander(x, which.shape[1] - 1)).sum(axis=1))
+        return np.asarray((columns[interval] * np.polynomial.chebyshev.chebvander(x, columns.shape[1] - 1)).sum(axis=1))
 
     def _absolute(self, series: Floats) -> float:
         """Integral of the absolute value over time, split where the sign changes."""
@@ -228,8 +228,8 @@ def _at_rest(
     if (np.abs(z - target) > _SETTLED * np.maximum(scale, 1e-300)).any():
         return False
     u = np.stack(commands)
-    most = np.maximum(np.abs(u).max(axis=(0, 1)), [abs(final[0][1]), abs(final[1][1])]) + 1e-300
-    return bool((np.abs(u - [final[0][1], final[1][1]]).max(axis=(0, 1)) <= _SETTLED * np.maximum(most, 1.0)).all())
+    largest = np.maximum(np.abs(u).max(axis=(0, 1)), [abs(final[0][1]), abs(final[1][1])]) + 1e-300
+    return bool((np.abs(u - [final[0][1], final[1][1]]).max(axis=(0, 1)) <= _SETTLED * np.maximum(largest, 1.0)).all())
 
 
 def _rest(loop: Loop, r: float, d: float) -> tuple[Floats, float]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, number, plain
 from designopt.report.section import Figure, Section
@@ -27,7 +27,7 @@ _MANTISSAS = ((1, 2, 5), (1, 3), (1,))
 _MOST_TICKS = 6
 
 
-@report("loop_bode", version=1)
+@report_part("loop_bode", version=1)
 def loop_bode(result: Result) -> Section | None:
     """Bode plot of the open loop of chosen designs, its responses to noise and load, and the command under noise."""
     title = "Frequency responses"
@@ -73,26 +73,26 @@ def _pairs(
     """Two curves of each loop over frequency, the second on the axis below; with `to_end` over the whole known
     range.
     """
-    stable = [one for one in loops.values() if one.response is not None]
+    stable = [loop for loop in loops.values() if loop.response is not None]
     w = frequencies(stable)
     if to_end and stable:
-        w = np.geomspace(w[0], max(w[-1], *(one.limits[1] for one in stable)), 2 * len(w))
+        w = np.geomspace(w[0], max(w[-1], *(loop.limits[1] for loop in stable)), 2 * len(w))
     traces: Traces = []
-    for k, (name, one) in enumerate(loops.items()):
-        x = w if one.response is not None else np.empty(0)
-        curve_pair = curves(one, w) if one.response is not None else (np.empty(0), np.empty(0))
-        label = name if one.response is not None else f"{name} ({one.words})"
+    for k, (name, loop) in enumerate(loops.items()):
+        x = w if loop.response is not None else np.empty(0)
+        curve_pair = curves(loop, w) if loop.response is not None else (np.empty(0), np.empty(0))
+        label = name if loop.response is not None else f"{name} ({loop.words})"
         for axis_number, y in enumerate(curve_pair):
             hover = f"{name}<br>%{{x:.3~g}} rad/s: <b>%{{y:.4~g}}</b> {words.split(',')[axis_number]}"
-            more: Trace = {"yaxis": "y2", "showlegend": False} if axis_number else {}
-            traces.append(trace(x, y, label, colour=category(k), width=1.8, hover=hover, legendgroup=str(k), **more))
+            extra: Trace = {"yaxis": "y2", "showlegend": False} if axis_number else {}
+            traces.append(trace(x, y, label, colour=category(k), width=1.8, hover=hover, legendgroup=str(k), **extra))
     return traces
 
 
 def _bode(loops: Mapping[str, AnalysedLoop]) -> Traces:
-    def curves(one: AnalysedLoop, w: Floats) -> tuple[Floats, Floats]:
-        assert one.response is not None
-        L = one.response(w)
+    def curves(loop: AnalysedLoop, w: Floats) -> tuple[Floats, Floats]:
+        assert loop.response is not None
+        L = loop.response(w)
         phase = np.degrees(np.unwrap(np.angle(L)))
         return np.abs(L), phase - 360.0 * np.ceil((phase[0] - 90.0) / 360.0)
 
@@ -100,10 +100,10 @@ def _bode(loops: Mapping[str, AnalysedLoop]) -> Traces:
 
 
 def _noise_and_load(loops: Mapping[str, AnalysedLoop]) -> Traces:
-    def curves(one: AnalysedLoop, w: Floats) -> tuple[Floats, Floats]:
-        assert one.response is not None
-        assert one.parts is not None
-        (K, G), away = one.parts(w), np.abs(1.0 + one.response(w))
+    def curves(loop: AnalysedLoop, w: Floats) -> tuple[Floats, Floats]:
+        assert loop.response is not None
+        assert loop.parts is not None
+        (K, G), away = loop.parts(w), np.abs(1.0 + loop.response(w))
         return np.abs(K) / away, np.abs(G) / away
 
     return _pairs(loops, curves, "|KS|,|GS|", to_end=True)
@@ -113,14 +113,14 @@ def _noise(loops: Mapping[str, AnalysedLoop]) -> Traces:
     """The command of sampled loops for a measurement that is noise alone; its period is that of the Fourier series."""
     e = np.random.default_rng(_SEED).standard_normal(_PERIOD)
     traces: Traces = []
-    for k, (name, one) in enumerate(loops.items()):
+    for k, (name, loop) in enumerate(loops.items()):
         x, u = np.empty(0), np.empty(0)
-        if one.response is not None and one.parts is not None and one.sample_time is not None:
-            w = np.asarray(2.0 * np.pi * np.arange(1, _PERIOD // 2 + 1) / (_PERIOD * one.sample_time), np.float64)
-            through = np.concatenate([[0.0], -one.parts(w)[0] / (1.0 + one.response(w))])
+        if loop.response is not None and loop.parts is not None and loop.sample_time is not None:
+            w = np.asarray(2.0 * np.pi * np.arange(1, _PERIOD // 2 + 1) / (_PERIOD * loop.sample_time), np.float64)
+            through = np.concatenate([[0.0], -loop.parts(w)[0] / (1.0 + loop.response(w))])
             u = np.asarray(np.fft.irfft(through * np.fft.rfft(e), _PERIOD), np.float64)[:_DRAWN_SAMPLES]
-            x = np.asarray(one.sample_time * np.arange(len(u)), np.float64)
-            name = name if np.isnan(one.noise_gain) else f"{name} (noise gain {number(one.noise_gain, 3)})"
+            x = np.asarray(loop.sample_time * np.arange(len(u)), np.float64)
+            name = name if np.isnan(loop.noise_gain) else f"{name} (noise gain {number(loop.noise_gain, 3)})"
         hover = f"{name}<br>%{{x:.4~g}} s: <b>%{{y:.4~g}}</b>"
         traces.append(trace(x, u, name, hover=hover, line={"color": category(k), "width": 1.2, "shape": "hv"}))
     return traces

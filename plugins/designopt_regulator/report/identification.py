@@ -73,11 +73,11 @@ def _response_fit(plant: LinearPlant) -> Fitted:
     at = np.interp(np.log(data.frequency), np.log(w), np.unwrap(np.angle(model)))  # the branch of the fitted curve
     phase = at + np.angle(data.response * np.exp(-1j * at))
     traces = []
-    for name, x, G, angle, more in (
+    for name, x, G, angle, extra in (
         ("measured", data.frequency, data.response, phase, {"mode": "markers", "marker": {"size": 5, "color": "@dim"}}),
         ("fitted", w, model, np.unwrap(np.angle(model)), {"mode": "lines", "line": {"color": category(0), "width": 2}}),
     ):  # fmt: skip
-        common = {"type": "scatter", "name": name, "x": x, **more}
+        common = {"type": "scatter", "name": name, "x": x, **extra}
         traces += [{**common, "y": np.abs(G)}, {**common, "y": np.degrees(angle), "yaxis": "y2", "showlegend": False}]
     axes = {
         "xaxis": axis("frequency [rad/s]", type="log", anchor="y2"),
@@ -136,10 +136,10 @@ def _figure(data: StepData, fit: StepFit) -> Figure:
     first, second = (plain(unit) for unit in data.units)
     time = data.time
 
-    def trace(name: str, y: Any, axis_name: str, **more: Any) -> dict[str, Any]:
+    def trace(name: str, y: Any, axis_name: str, **extra: Any) -> dict[str, Any]:
         unit = first if name == "input" else second
         hover = f"{name}<br>%{{x:.4~g}} s: <b>%{{y:.4~g}} {unit}</b><extra></extra>"
-        return {"type": "scatter", "name": name, "x": time, "y": y, "yaxis": axis_name, "hovertemplate": hover, **more}
+        return {"type": "scatter", "name": name, "x": time, "y": y, "yaxis": axis_name, "hovertemplate": hover, **extra}
 
     points = {"mode": "markers", "marker": {"size": 4, "color": "@dim"}}
     traces = [

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.plugin import InvalidDesign, Quantity, report
+from designopt.plugin import InvalidDesign, Quantity, report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, number, plain
 from designopt.report.section import Figure, Section, Table
@@ -217,7 +217,7 @@ def _sampled(A: Floats, B: Floats, C: Floats, delay: float, controller: PID, inn
     )
 
 
-@report("loop_sensitivity", version=1)
+@report_part("loop_sensitivity", version=1)
 def loop_sensitivity(
     result: Result,
     *,
@@ -315,8 +315,8 @@ def worst_first(loops_of_designs: Seen, count: int) -> list[int]:
     The worst is that with the largest Ms; an unstable loop is worse than any.
     """
     peaks: dict[int, list[float]] = {s: [] for s in range(count)}
-    for (_, s), one in loops_of_designs.items():
-        peaks[s].append(np.inf if one.margins is None else float(one.margins.ms[0]))
+    for (_, s), loop in loops_of_designs.items():
+        peaks[s].append(np.inf if loop.margins is None else float(loop.margins.ms[0]))
     worst = max(peaks, key=lambda s: (min(peaks[s]) < np.inf, max(peaks[s])))
     return [worst, *(s for s in range(count) if s != worst)][:DRAWN]
 
@@ -343,8 +343,8 @@ def _nyquist_layout() -> dict[str, Any]:
 
 def _curves(loops: Mapping[str, AnalysedLoop], limit: float | None, kind: str) -> tuple[list[Trace], list[Trace]]:
     """Traces of |S| and |T|, and of L, for designs in one scenario; the same ones, maybe empty, for every scenario."""
-    w = frequencies([one for one in loops.values() if one.margins is not None])
-    worst = max((float(one.margins.ms[0]) for one in loops.values() if one.margins is not None), default=None)
+    w = frequencies([loop for loop in loops.values() if loop.margins is not None])
+    worst = max((float(loop.margins.ms[0]) for loop in loops.values() if loop.margins is not None), default=None)
     ms = limit if limit is not None else worst
     words = "no loop is stable" if ms is None else f"Ms {number(ms, 3)}{kind if limit is not None else ', largest'}"
     ends = w[[0, -1]] if len(w) and ms is not None else np.empty(0)
@@ -356,11 +356,11 @@ def _curves(loops: Mapping[str, AnalysedLoop], limit: float | None, kind: str) -
     cross = {"symbol": "cross-thin", "size": 10, "line": {"color": "@ink", "width": 2}}
     point = trace(np.array([-1.0]), np.array([0.0]), "-1", mode="markers", marker=cross, showlegend=False)
     sensitivities, nyquist = [level], [ring, point]
-    for k, (name, one) in enumerate(loops.items()):
-        stable = one.response is not None
+    for k, (name, loop) in enumerate(loops.items()):
+        stable = loop.response is not None
         at = w if stable else np.empty(0)
-        L = one.response(w) if one.response is not None else np.empty(0, complex)
-        title = name if stable else f"{name} ({one.words})"
+        L = loop.response(w) if loop.response is not None else np.empty(0, complex)
+        title = name if stable else f"{name} ({loop.words})"
         colour, group = category(k), {"legendgroup": str(k)}
         hover = f"{name}<br>%{{x:.3~g}} rad/s: <b>%{{y:.4~g}}</b>"
         S, T = np.abs(1.0 / (1.0 + L)), np.abs(L / (1.0 + L))
@@ -378,19 +378,19 @@ def frequencies(loops: Sequence[AnalysedLoop]) -> Floats:
     """Frequencies about the crossovers and peaks of stable loops, up to half the sampling rate of sampled ones."""
     if not loops:
         return np.empty(0)
-    low, high = min(one.limits[0] for one in loops), max(one.limits[1] for one in loops)
-    crossed = [float(one.margins.crossover[0]) for one in loops if one.margins is not None]
+    low, high = min(loop.limits[0] for loop in loops), max(loop.limits[1] for loop in loops)
+    crossed = [float(loop.margins.crossover[0]) for loop in loops if loop.margins is not None]
     crossed = [w for w in crossed if w > 0.0]
     if crossed:
-        peaks = [_peak(one, np.geomspace(low, high, _POINTS)) for one in loops]
+        peaks = [_peak(loop, np.geomspace(low, high, _POINTS)) for loop in loops]
         low = max(low, min(min(crossed) / _BEYOND, min(peaks) / _AROUND))
         high = min(high, max(_BEYOND * max(crossed), _AROUND * max(peaks)))
     return np.geomspace(low, high, _POINTS)
 
 
-def _peak(one: AnalysedLoop, w: Floats) -> float:
+def _peak(loop: AnalysedLoop, w: Floats) -> float:
     """Where |S| is largest: with an inner loop far beyond the crossover."""
-    return float(w[np.argmin(np.abs(1.0 + one.response(w)))]) if one.response is not None else float(w[0])
+    return float(w[np.argmin(np.abs(1.0 + loop.response(w)))]) if loop.response is not None else float(w[0])
 
 
 _COLUMNS = ("Ms", "Mt", "gain margin up", "gain margin down", "phase margin [deg]", "delay margin [s]",
@@ -414,9 +414,9 @@ def _table(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[st
     return Table("Margins", tuple(head[k] for k in filled_columns), table, visible_rows=60)
 
 
-def _numbers(one: AnalysedLoop) -> tuple[float, ...]:
-    m = one.margins
+def _numbers(loop: AnalysedLoop) -> tuple[float, ...]:
+    m = loop.margins
     if m is None:
-        return (*[np.nan] * 7, one.spectral_radius, np.nan)
+        return (*[np.nan] * 7, loop.spectral_radius, np.nan)
     margin_values = (m.ms, m.mt, m.gm, m.gm_down, np.degrees(m.pm), m.delay_margin, m.crossover)
-    return (*(float(v[0]) for v in margin_values), one.spectral_radius, one.noise_gain)
+    return (*(float(v[0]) for v in margin_values), loop.spectral_radius, loop.noise_gain)

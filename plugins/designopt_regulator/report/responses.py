@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, displayed_figures, listed, number, plain, values_in_words, with_unit
 from designopt.report.section import Figure, Section, Table
@@ -98,7 +98,7 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
     return tuple(notes)
 
 
-@report("step_responses", version=1)
+@report_part("step_responses", version=1)
 def step_responses(result: Result) -> Section | None:
     """Heading, speed or output of the chosen designs over time with its reference, and the command below.
 
@@ -181,10 +181,10 @@ def _introduction(model: Regulated, signal: DrawnSignal) -> str:
         sizes = (model.setpoint_step, signal.unit), (model.load_step, signal.command_unit)
         steps = [f" by {number(size)} {unit}".rstrip() for size, unit in sizes]
         text = f"A step of the set-point{steps[0]} at 0, then one of the load{steps[1]} at the plant's input. "
-        more = " Each design's load comes when it has settled." if model.sample_time is None else ""
+        load_text = " Each design's load comes when it has settled." if model.sample_time is None else ""
     else:
-        text, more = "The reference steps, then the disturbance comes and stays. ", ""
-    return f"{text}The command of the controller is below, in the colour of its design.{more}"
+        text, load_text = "The reference steps, then the disturbance comes and stays. ", ""
+    return f"{text}The command of the controller is below, in the colour of its design.{load_text}"
 
 
 def _findings(

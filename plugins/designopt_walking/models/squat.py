@@ -28,6 +28,7 @@ from designopt_walking.programs.tendons import (
 )
 from designopt_walking.results.fibres import FibresAlong, fibres_along
 from designopt_walking.results.outputs import TENDON_OUTPUTS
+from designopt_walking.system import stacked
 from designopt_walking.walker import Walker, idle_forces
 
 
@@ -181,20 +182,16 @@ def _sampled(walker: Walker, solution: Solution) -> tuple[dict[str, NDArray[Any]
     phase, muscles = solution.phase, walker.muscles.names
     time = np.linspace(phase.t0, phase.tf, _SAMPLES)
     values = phase.interpolate(time)
-
-    def columns(names: list[str]) -> NDArray[Any]:
-        return np.column_stack([values[name] for name in names]) if names else np.zeros((_SAMPLES, 0))
-
-    controls = list(walker.drives) or list(muscles)
+    controls = tuple(walker.drives) or muscles
     along = fibres_along(walker, values)
     arrays = {
         "time": time,
         "coordinates": np.array(walker.coordinates, dtype=str),
         "controls": np.array(controls, dtype=str),
-        "angles": columns(list(walker.coordinates)),
-        "speeds": columns([f"{name}_speed" for name in walker.coordinates]),
-        "excitations": columns(list(walker.drives) or [f"excitation_{name}" for name in muscles]),
-        "activations": columns([f"activation_{name}" for name in muscles]),
+        "angles": stacked(values, walker.coordinates),
+        "speeds": stacked(values, walker.coordinates, "{}_speed"),
+        "excitations": stacked(values, controls, "{}" if walker.drives else "excitation_{}"),
+        "activations": stacked(values, muscles, "activation_{}"),
         "fibre_lengths": along.fibre_length,
         "tendon_strains": along.tendon_strain,
     }

@@ -65,8 +65,9 @@ class WalkTrack:
     The least weighted sum of squared excitations, of squared distances of coordinates and speeds from the recording,
     and of squared distances of the ground forces by body weight, over a half cycle that its mirror image continues.
 
-    The feet are rigid, the model is planar, tendons are rigid or compliant. The bundled model is not for research or
-    clinical use.
+    The feet are rigid, the model is planar, tendons are rigid or compliant. Walks that sink into the ground by more
+    than 30 mm, or press a foot with more than 4 body weights, have no result (``implausible``). The bundled model is
+    not for research or clinical use.
     """
 
     later_settings: ClassVar[tuple[str, ...]] = TENDON_SETTINGS

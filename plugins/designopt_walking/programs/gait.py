@@ -194,14 +194,18 @@ def outside_ranges(walker: Walker, guess: PhaseGuess) -> list[str]:
 def bounds_and_scales(walker: Walker, gait: GaitRanges) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
     """Of the phase of a walker: bounds of speeds and drives, scales of speeds, accelerations and drives."""
     bounds = {f"{c}_speed": gait.speed_range(c) for c in walker.coordinates}
-    drives = [actuator.name for actuator in walker.model.actuators]
+    scales = motion_scales(walker)
+    if gait.drive is not None:
+        bounds |= dict.fromkeys(walker.drives, (-gait.drive, gait.drive))
+        scales |= dict.fromkeys(walker.drives, DRIVE_SIZE)
+    return bounds, scales
+
+
+def motion_scales(walker: Walker) -> dict[str, float]:
+    """Scales of speeds, accelerations and tendons."""
     scales = {f"{c}_speed": SPEED_SIZE for c in walker.coordinates}
     scales |= {f"{c}_acceleration": ACCELERATION_SIZE for c in walker.coordinates}
-    scales |= tendon_scales(walker)
-    if gait.drive is not None:
-        bounds |= dict.fromkeys(drives, (-gait.drive, gait.drive))
-        scales |= dict.fromkeys(drives, DRIVE_SIZE)
-    return bounds, scales
+    return scales | tendon_scales(walker)
 
 
 def tendon_scales(walker: Walker) -> dict[str, float]:
@@ -216,14 +220,18 @@ def excitations(walker: Walker) -> list[str]:
     return [f"excitation_{name}" for name in walker.muscles.names]
 
 
-def mirror_constraints(walker: Walker) -> dict[str, Constraint]:
-    """The second half of the cycle is the mirror image of the first: coordinates but the forward one, speeds,
-    activations, tendon forces, controls of drives."""
-    coordinates = walker.coordinates
+def repeated(walker: Walker) -> list[str]:
+    """Names of what is the same after a cycle: coordinates but the forward one, speeds, activations, tendon forces,
+    controls of drives."""
+    coordinates, muscles = walker.coordinates, walker.muscles
     names = [c for c in coordinates if c != FORWARD]
-    names += [f"{c}_speed" for c in coordinates] + [f"activation_{m}" for m in walker.muscles.names]
-    names += [f"tendon_force_{m}" for m in walker.muscles.compliant]
-    names += [actuator.name for actuator in walker.model.actuators]
+    names += [f"{c}_speed" for c in coordinates] + [f"activation_{m}" for m in muscles.names]
+    return [*names, *(f"tendon_force_{m}" for m in muscles.compliant), *walker.drives]
+
+
+def mirror_constraints(walker: Walker) -> dict[str, Constraint]:
+    """The second half of the cycle is the mirror image of the first."""
+    names = repeated(walker)
     return {"cycle": periodic(names, mirror={name: mirrored(name) for name in names})}
 
 

@@ -45,11 +45,10 @@ class Effort:
         """The integrand."""
         names = excitations(walker)
         weights = [self.weights.get(name, 1.0) for name in walker.muscles.names]
-        drives = [actuator.name for actuator in walker.model.actuators]
 
         def rate(v: Symbols) -> Any:
             muscles = sum((w * v[n] ** self.exponent for w, n in zip(weights, names, strict=True)), ca.SX(0))
-            return muscles + powered([v[n] / self.torque_scale for n in drives], self.exponent)
+            return muscles + powered([v[n] / self.torque_scale for n in walker.drives], self.exponent)
 
         return rate
 

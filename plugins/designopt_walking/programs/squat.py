@@ -93,7 +93,6 @@ def squat_to_stand(walker: Walker, squat: Squat, start: Start | None = None) -> 
     system = walking_system(walker)
     names = walker.coordinates
     speeds = dict.fromkeys([f"{name}_speed" for name in names], 0.0)
-    drives = [actuator.name for actuator in walker.model.actuators]
     activations = [f"activation_{name}" for name in walker.muscles.names]
     phase = Phase(
         system,
@@ -103,7 +102,7 @@ def squat_to_stand(walker: Walker, squat: Squat, start: Start | None = None) -> 
         start=start,
         scales=tendon_scales(walker),
         integrals={
-            "drives": Integral(lambda v: powered([v[n] for n in drives], 2), unit="s"),
+            "drives": Integral(lambda v: powered([v[n] for n in walker.drives], 2), unit="s"),
             "activations": Integral(lambda v: powered([v[n] for n in activations], 2), unit="s"),
             "excitations": Integral(lambda v: powered([v[n] for n in excitations(walker)], 2), unit="s"),
         },

@@ -70,7 +70,6 @@ def track_synthetic(walker: Walker, gait: GaitRanges, walk: SyntheticWalk, inter
     under half-cycle symmetry. The devices of the walker have their least parameters."""
     system = walking_system(walker)
     names = excitations(walker)
-    drives = [actuator.name for actuator in walker.model.actuators]
 
     def distance_from(v: Symbols) -> Any:
         reference = walk.coordinates(v.time)
@@ -81,11 +80,11 @@ def track_synthetic(walker: Walker, gait: GaitRanges, walk: SyntheticWalk, inter
         system,
         tf=DURATION,
         integrals={
-            "effort": Integral(lambda v: powered([v[n] for n in (*names, *drives)], 2)),
+            "effort": Integral(lambda v: powered([v[n] for n in (*names, *walker.drives)], 2)),
             "distance": Integral(distance_from),
         },
         bounds=bounds,
-        scales={**scales, **dict.fromkeys(drives, DRIVE)},
+        scales={**scales, **dict.fromkeys(walker.drives, DRIVE)},
     )
     problem = TrajectoryProblem(
         [phase],

@@ -17,6 +17,7 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import Quantity as Q
 from designopt_walking.muscles import muscle_states
 from designopt_walking.programs.gait import GaitError, plain
+from designopt_walking.system import stacked
 from designopt_walking.walker import Walker
 
 #: Strains at the maximum isometric force between which a tendon may be compliant: stiffer ones are rigid for any mesh,
@@ -90,10 +91,10 @@ class Tendons:
 
 
 def with_tendon_forces(walker: Walker, trajectories: PhaseGuess) -> PhaseGuess:
-    """First `trajectories` with the forces of the compliant tendons of a `walker`, if they lack them: those that rigid
+    """First `trajectories` with the forces of the compliant tendons of a `walker`: those that they lack are what rigid
     tendons would have in these coordinates, speeds and activations."""
-    names = walker.muscles.compliant
-    if not names or f"tendon_force_{names[0]}" in trajectories.at(np.zeros(1)):
+    forces = {f"tendon_force_{name}" for name in walker.muscles.compliant}
+    if forces <= trajectories.at(np.zeros(1)).keys():
         return trajectories
     return _OnRigidTendons(walker, trajectories)
 
@@ -118,14 +119,13 @@ class _OnRigidTendons:
     def at(self, fractions: Floats) -> Mapping[str, Floats]:
         """See `PhaseGuess.at`."""
         values, muscles, coordinates = self.trajectories.at(fractions), self.walker.muscles, self.walker.coordinates
-        columns = [
-            [values[name] for name in coordinates],
-            [values[f"{name}_speed"] for name in coordinates],
-            [values[f"activation_{name}"] for name in muscles.names],
-        ]
-        (forces,) = _rigid_forces(self.walker)(*(np.stack(column, axis=1) for column in columns))
+        (forces,) = _rigid_forces(self.walker)(
+            stacked(values, coordinates),
+            stacked(values, coordinates, "{}_speed"),
+            stacked(values, muscles.names, "activation_{}"),
+        )
         forces = np.maximum(forces, LEAST_FORCE)
-        return {**values, **{f"tendon_force_{name}": forces[:, muscles.index(name)] for name in muscles.compliant}}
+        return {**{f"tendon_force_{name}": forces[:, muscles.index(name)] for name in muscles.compliant}, **values}
 
 
 @lru_cache(maxsize=8)

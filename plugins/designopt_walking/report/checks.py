@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.counts import plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.designs import short_label, stored_arrays
 from designopt.report.labels import listed
 from designopt.report.section import Section, Table
@@ -45,7 +45,7 @@ _SWING = 60.0
 _ROWS = 60
 
 
-@report("walking_checks", version=1)
+@report_part("walking_checks", version=1)
 def walking_checks(result: Result) -> Section | None:
     """Errors of the balances of every walk, how it was solved with the spread of its starts, and bounds it touches."""
     figures = result.outcomes.figures

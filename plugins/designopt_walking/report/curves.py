@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
@@ -21,25 +21,25 @@ _LENGTHS = ("pelvis_tx", "pelvis_ty", "pelvis_tz")
 _BAND = "Shaded: mean of the recorded cycles ± 1 and 2 standard deviations; dotted: a recording without deviations."
 
 
-@report("walking_angles", version=1, arrays=("percent", "coordinates", "positions"))
+@report_part("walking_angles", version=1, arrays=("percent", "coordinates", "positions"))
 def walking_angles(result: Result) -> Section | None:
     """Angles of pelvis, trunk and joints over the cycle, with bands of a recording where the model has one."""
     return _curves(result, "Angles", "coordinates", "positions", "recorded_positions")
 
 
-@report("walking_activations", version=1, arrays=("percent", "muscles", "activations"))
+@report_part("walking_activations", version=1, arrays=("percent", "muscles", "activations"))
 def walking_activations(result: Result) -> Section | None:
     """Activations of all muscles over the cycle, with bands of a recording where the model has one."""
     return _curves(result, "Activations", "muscles", "activations", "recorded_activations")
 
 
-@report("walking_fibres", version=1, arrays=("percent", "muscles", "fibre_lengths"))
+@report_part("walking_fibres", version=1, arrays=("percent", "muscles", "fibre_lengths"))
 def walking_fibres(result: Result) -> Section | None:
     """Lengths of the fibres of all muscles over the cycle, in optimal lengths."""
     return _curves(result, "Fibre lengths", "muscles", "fibre_lengths")
 
 
-@report("walking_tendons", version=1, arrays=("percent", "muscles", "tendon_strains"))
+@report_part("walking_tendons", version=1, arrays=("percent", "muscles", "tendon_strains"))
 def walking_tendons(result: Result) -> Section | None:
     """Strains of compliant tendons over the cycle, in percent of the slack length; nothing where all are rigid."""
     motions = stored_arrays(result, "tendon_strains").values()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import Quantity, report
+from designopt.plugin import Quantity, report_part
 from designopt.report.colours import ORDERED_LINES, axis, colour_bar, layout
 from designopt.report.labels import figure_unit, parameter_label, plain, with_unit
 from designopt.report.section import Figure, Section
@@ -22,7 +22,7 @@ _NOTHING_FREE = (
 )
 
 
-@report("device_map", version=1)
+@report_part("device_map", version=1)
 @dataclass(kw_only=True)
 class DeviceMap:
     """Outputs over the first two free parameters, or over one: evaluated designs alone, nothing between them.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, missing, selectable, short_label, stored_arrays
 from designopt.report.section import Section, Table
@@ -30,7 +30,7 @@ ASYMMETRIES = {
 _NAMES = ("muscles", "effort_shares", "peak_activations")
 
 
-@report("effort_shares", version=1, arrays=_NAMES)
+@report_part("effort_shares", version=1, arrays=_NAMES)
 def effort_shares(result: Result) -> Section | None:
     """Share of each muscle in the integral of the squared excitations, right and left."""
     title = "Effort by muscle"
@@ -62,7 +62,7 @@ def _shares(arrays: Arrays, *, names: Mapping[str, str]) -> Plot:
     return {"data": data, "layout": layout(xaxis=axis("share [%]"), yaxis=axis("", **muscles), barmode="group")}
 
 
-@report("walking_asymmetry", version=1)
+@report_part("walking_asymmetry", version=1)
 def walking_asymmetry(result: Result) -> Section | None:
     """How the sides differ: (right - left) / (right + left) of forces, steps and flexion, for the chosen designs."""
     figures = result.outcomes.figures

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section, stored_arrays
 from designopt.report.drawing import DrawnMotion, draw
@@ -31,7 +31,7 @@ _OF_FORCE = ("percent", "ground_force")
 _LATERAL = 2
 
 
-@report("walking_figure", version=1, arrays=_OF_WALK)
+@report_part("walking_figure", version=1, arrays=_OF_WALK)
 def walking_figure(result: Result) -> Section | None:
     """The walker in motion with the forces of the ground as arrows, over one cycle with a time slider."""
     plot = partial(_motion, names=side_names(result))
@@ -48,7 +48,7 @@ def walking_figure(result: Result) -> Section | None:
 _SCALE = "Drawn to scale. Arrows are the forces of the ground, all with one scale."
 
 
-@report("ground_force", version=1, arrays=_OF_FORCE)
+@report_part("ground_force", version=1, arrays=_OF_FORCE)
 def ground_force(result: Result) -> Section | None:
     """Vertical, fore-aft and, in space, lateral force of the ground on each foot over the cycle, beside a recording."""
     names = side_names(result)
@@ -61,18 +61,13 @@ def ground_force(result: Result) -> Section | None:
             {"height": 300, "note": "Positive pushes forward; braking is negative."},
         ),
     ]
+    introduction = "0 % is right heel strike: the vertical force rises through 5 % of body weight."
     if any(np.shape(arrays["ground_force"])[2] > _LATERAL for arrays in motions):
         note = {"height": 300, "note": "Positive pushes to the right."}
         figures.append(("Lateral force", partial(_forces, _LATERAL, "lateral force [N]", names=names), note))
-    recorded = any("recorded_force" in arrays for arrays in motions)
-    heel_strike = "0 % is right heel strike: the vertical force rises through 5 % of body weight."
-    return motion_section(
-        result,
-        "Ground force",
-        _OF_FORCE,
-        *figures,
-        introduction="Over the window of the recording, which is dotted." if recorded else heel_strike,
-    )
+        drawn_too = any(np.isfinite(arrays.get("recorded_force", np.nan)).any() for arrays in motions)
+        introduction = f"Over the window of the recording{', which is dotted' if drawn_too else ''}."
+    return motion_section(result, "Ground force", _OF_FORCE, *figures, introduction=introduction)
 
 
 def _motion(arrays: Arrays, *, names: Mapping[str, str]) -> Plot:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Section
@@ -25,7 +25,7 @@ _PELVIS = "pelvis_"
 _OF_MOMENTS = ("percent", "coordinates", "contact_moments")
 
 
-@report("walking_moments", version=1, arrays=_OF_MOMENTS)
+@report_part("walking_moments", version=1, arrays=_OF_MOMENTS)
 def walking_moments(result: Result) -> Section | None:
     """Moments about every joint over the cycle: of muscles, drives, the device and the ground force."""
     title = "Joint moments"
@@ -64,7 +64,7 @@ _DRIVES = "Positive: the device drives the joint."
 _OF_DEVICE = ("percent", "coordinates", "positions", "speeds", "device_moments")
 
 
-@report("walking_device", version=1, arrays=_OF_DEVICE)
+@report_part("walking_device", version=1, arrays=_OF_DEVICE)
 def walking_device(result: Result) -> Section | None:
     """Torque of the device over the angle, and its power over the cycle, for every joint on which it acts."""
     title = "The device"

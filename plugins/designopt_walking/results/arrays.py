@@ -14,6 +14,7 @@ from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.observables import ORIGINS
 from designopt_walking.results.physics import failed_check_sentences, fibre_warnings
 from designopt_walking.results.recording import bands
+from designopt_walking.system import stacked
 
 #: Declaration of the arrays; feet are right and left.
 WALK_ARRAYS: Mapping[str, Array] = {
@@ -62,11 +63,9 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
     """All of `WALK_ARRAYS`, with the bands of a recorded cycle (`recorded_cycle`)."""
     samples, walker = walk.samples, walk.walker
     observed, muscles = samples.observed, walker.muscles.names
-
-    def columns(pattern: str, names: tuple[str, ...]) -> NDArray[Any]:
-        return np.stack([samples.values[pattern.format(name)] for name in names], axis=1)
-
-    excitations, activations = columns("excitation_{}", muscles), columns("activation_{}", muscles)
+    excitations, activations = (
+        stacked(samples.values, muscles, f"{kind}_{{}}") for kind in ("excitation", "activation")
+    )
     effort = samples.integral(excitations**2)
     fore_aft, ground_moments = walk.friction_samples
     force = np.stack([fore_aft, observed.ground_force[:, :, 1]], axis=2)
@@ -79,8 +78,8 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
         "percent": 100.0 * samples.time / walk.stride_time,
         "muscles": np.array(muscles, dtype=str),
         "coordinates": np.array(walker.coordinates, dtype=str),
-        "positions": columns("{}", walker.coordinates),
-        "speeds": columns("{}_speed", walker.coordinates),
+        "positions": stacked(samples.values, walker.coordinates),
+        "speeds": stacked(samples.values, walker.coordinates, "{}_speed"),
         "activations": activations,
         "excitations": excitations,
         "forces": observed.force,

@@ -135,7 +135,7 @@ class SolvedWalk:
         """
         phase, observed = self.phase, self.samples.observed
         scheme, m = phase.mesh.schemes[0], observed.moments.shape[2]
-        if scheme.name != "hermite_simpson":
+        if scheme.damps_stiff_parts:
             return observed.ground_force[:, :, 0], observed.moments[:, CONTACTS]
         at_points = self.points.observed
         values = np.concatenate([at_points.ground_force[:, :, 0], at_points.moments[:, CONTACTS]], axis=1)

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-import numpy as np
-
 from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
+from designopt_walking.system import stacked
 from designopt_walking.walker import Walker
 
 
@@ -26,14 +25,9 @@ class FibresAlong:
 
 def fibres_along(walker: Walker, values: Mapping[str, Floats]) -> FibresAlong:
     """Of a walker whose coordinates and tendon forces have these `values` (n,) by name."""
-    muscles = walker.muscles
-    columns = [
-        [values[name] for name in walker.coordinates],
-        [values[f"tendon_force_{name}"] for name in muscles.compliant],
-    ]
-    n = len(columns[0][0])
-    results = _rows(walker)(*(np.stack(column, axis=1) if column else np.zeros((n, 0)) for column in columns))
-    return FibresAlong(*(array.reshape(n, len(muscles.names)) for array in results))
+    muscles, positions = walker.muscles, stacked(values, walker.coordinates)
+    results = _rows(walker)(positions, stacked(values, muscles.compliant, "tendon_force_{}"))
+    return FibresAlong(*(array.reshape(len(positions), len(muscles.names)) for array in results))
 
 
 @lru_cache(maxsize=8)

@@ -14,7 +14,7 @@ from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_walking.metabolics import metabolic_rates
-from designopt_walking.system import foot_centres, foot_forces, side_of
+from designopt_walking.system import foot_centres, foot_forces, side_of, stacked
 from designopt_walking.walker import Walker
 
 #: Origins of generalised forces, in the order of `Observables.moments`.
@@ -53,19 +53,18 @@ class Observables:
 def observables(walker: Walker, values: Mapping[str, Floats], parameters: Mapping[str, float]) -> Observables:
     """Of a walker whose variables have these `values` (n,) by name, and its devices these `parameters`."""
     rows, controls, names = _rows(walker)
-    columns = [
-        [values[name] for name in walker.coordinates],
-        [values[f"{name}_speed"] for name in walker.coordinates],
-        [values[f"activation_{name}"] for name in walker.muscles.names],
-        [values[f"excitation_{name}"] for name in walker.muscles.names],
-        [values[f"tendon_force_{name}"] for name in walker.muscles.compliant],
-        [values[f"force_rate_{name}"] for name in walker.muscles.compliant],
-        [values[name] for name in controls],
-    ]
-    n = len(next(iter(values.values())))
-    arguments = [np.stack(column, axis=1) if column else np.zeros((n, 0)) for column in columns]
-    results = rows(*arguments, np.array([parameters[name] for name in names]))
-    k, m = len(walker.muscles.names), len(walker.coordinates)
+    muscles, coordinates = walker.muscles, walker.coordinates
+    results = rows(
+        stacked(values, coordinates),
+        stacked(values, coordinates, "{}_speed"),
+        stacked(values, muscles.names, "activation_{}"),
+        stacked(values, muscles.names, "excitation_{}"),
+        stacked(values, muscles.compliant, "tendon_force_{}"),
+        stacked(values, muscles.compliant, "force_rate_{}"),
+        stacked(values, controls),
+        np.array([parameters[name] for name in names]),
+    )
+    n, k, m = len(results[0]), len(muscles.names), len(coordinates)
     shapes = {
         "ground_force": (n, 2, 2), "moments": (n, len(ORIGINS), m), "energy": (n, 2), "skeleton": (n, -1, 2),
         "left_leg": (n, -1, 2), "pressure_centre": (n, 2), "heel": (n, 2),

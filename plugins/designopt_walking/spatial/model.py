@@ -43,7 +43,9 @@ class WalkTrack3D:
     recording, and of squared distances of the ground forces by body weight, over a window of time. Nothing but the
     ground force acts on the pelvis. Drives turn all joints; with `muscles`, those that no muscle crosses.
 
-    Spheres of the feet are those of the model file and of `spheres`. Tendons are rigid.
+    Spheres of the feet are those of the model file and of `spheres`. Tendons are rigid. Walks that sink in by more than
+    the diameter of the smallest sphere, or press a foot with more than 4 body weights, have no result
+    (``implausible``).
     """
 
     model: Annotated[InputFile, Q("", "OpenSim model (.osim)")]
@@ -67,7 +69,7 @@ class WalkTrack3D:
     force_columns: Annotated[
         dict[str, str], Q("", "beginnings of the columns of ground forces by side, before x, y and z")
     ] = field(default_factory=FORCE_COLUMNS.copy)
-    effort_weight: Annotated[float, Q("", "of squared drives", gt=0)] = 0.1
+    effort_weight: Annotated[float, Q("", "of squared drives and excitations", gt=0)] = 0.1
     state_weight: Annotated[float, Q("", "of squared distances of coordinates and speeds", ge=0)] = 0.05
     force_weight: Annotated[float, Q("", "of squared distances of ground forces by body weight", ge=0)] = 5e-3
     state_weights: Annotated[
@@ -100,6 +102,8 @@ class WalkTrack3D:
         for name in self.unrecorded:
             if name not in walker.coordinates:
                 raise InvalidSetting("unrecorded", f"'{name}' is no coordinate ({', '.join(walker.coordinates)})")
+        if not set(walker.angles) - {*self.unrecorded}:
+            raise InvalidSetting("unrecorded", "names all angles, so that there is no walk to follow: leave some out")
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Raises `InvalidSetting` for recordings that do not suit the model."""
@@ -142,8 +146,8 @@ class WalkTrack3D:
         outputs = walk.outputs()
         every = walk.arrays() if arrays else {}
         stored = {name: every[name] for name in arrays}
-        # deeper than that a sphere is all below the ground
-        refuse_implausible(outputs, stored, deepest=2.0 * min(sphere.radius for sphere in walker.model.contacts))
+        smallest = 2.0 * min(sphere.radius for sphere in walker.model.contacts)
+        refuse_implausible(outputs, stored, deepest=smallest)  # deeper a sphere is all below the ground
         return cast(SpatialOutputs, outputs), stored
 
     # ---------------------------------------------------------------------------------------------------------- parts

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from designopt.collocation import (
-    Constraint,
     Guess,
     Phase,
     TrajectoryProblem,
@@ -17,12 +16,11 @@ from designopt.collocation import (
 )
 from designopt.study.language.findings import nearest_or_all
 from designopt_walking.programs.gait import (
-    ACCELERATION_SIZE,
-    FORWARD,
-    SPEED_SIZE,
     GaitError,
     check_contact,
     excitations,
+    motion_scales,
+    repeated,
 )
 from designopt_walking.programs.recording import RecordedWalk
 from designopt_walking.programs.track import FollowedRecording, TrackingWeights
@@ -74,22 +72,12 @@ def followed_window(walker: Walker, walk: RecordedWalk, window: FollowedWindow) 
         tf=walk.duration,
         bounds=bounds,
         initial={name: _within(box, bounds.get(name)) for name, box in start.items()},
-        scales={
-            **dict.fromkeys(walker.coordinates, 1.0),
-            **{f"{c}_speed": SPEED_SIZE for c in walker.coordinates},
-            **{f"{c}_acceleration": ACCELERATION_SIZE for c in walker.coordinates},
-        },
+        scales={**dict.fromkeys(walker.coordinates, 1.0), **motion_scales(walker)},
         integrals=followed.integrals,
         data=followed.data,
     )
-    return followed.problem(phase, {"cycle": repeated(walker)} if window.cycle else {})
-
-
-def repeated(walker: Walker) -> Constraint:
-    """The end is the beginning: coordinates but the forward one, speeds, activations, controls."""
-    names = [c for c in walker.coordinates if c != FORWARD]
-    names += [f"{c}_speed" for c in walker.coordinates] + [f"activation_{m}" for m in walker.muscles.names]
-    return periodic([*names, *excitations(walker), *walker.drives])
+    cycle = {"cycle": periodic([*repeated(walker), *excitations(walker)])} if window.cycle else {}
+    return followed.problem(phase, cycle)
 
 
 def coordinate_bounds(walker: Walker, walk: RecordedWalk) -> dict[str, tuple[float, float]]:

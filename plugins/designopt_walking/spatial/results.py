@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -23,7 +23,7 @@ from designopt_walking.results.observables import ORIGINS
 from designopt_walking.results.outputs import solver_outputs
 from designopt_walking.results.physics import fibres_outside
 from designopt_walking.spatial.walker import floating
-from designopt_walking.system import foot_centres, foot_forces
+from designopt_walking.system import foot_centres, foot_forces, stacked
 from designopt_walking.walker import Walker
 
 #: Instants of the arrays, both ends included.
@@ -34,15 +34,16 @@ _AXES, _SIDES = "xyz", "rl"
 
 
 class SpatialOutputs(TypedDict):
-    """Outputs of a followed walk; those of ground forces where they are recorded, of muscles where these move it."""
+    """Outputs of a followed walk; those of the pelvis' place and of ground forces where they are recorded, those of
+    muscles where these move it."""
 
     objective: Annotated[float, Q("", "the minimised cost")]
-    effort: Annotated[float, Q("", "the cost's term of squared drives")]
+    effort: Annotated[float, Q("", "the cost's term of squared drives and excitations")]
     states: Annotated[float, Q("", "the cost's term of coordinates and speeds")]
     contact: Annotated[float, Q("", "the cost's term of ground forces")]
     angle_error: Annotated[float, Q("rad", "root mean square distance of the recorded angles")]
     largest_angle_error: Annotated[float, Q("rad", "the same of the angle that differs most")]
-    position_error: Annotated[float, Q("m", "root mean square distance of the place of the pelvis")]
+    position_error: NotRequired[Annotated[float, Q("m", "root mean square distance of the place of the pelvis")]]
     largest_drive: Annotated[float, Q("", "largest size of a drive's control; 1 is its optimal torque")]
     peak_foot_force: Annotated[float, Q("", "largest force on a foot, body weights")]
     penetration: Annotated[float, Q("m", "largest, of a sphere into the ground")]
@@ -137,31 +138,34 @@ class FollowedWalk:
         points = self._points(phase.values)
         coordinates = walker.state.tree.coordinates
         in_space = floating(walker.model)
-        units = [c.unit for c in coordinates]
-        base = {unit: [i for i, c in enumerate(coordinates) if c.name in in_space and c.unit == unit] for unit in units}
+        pelvis = {
+            unit: [i for i, c in enumerate(coordinates) if c.name in in_space and c.unit == unit]
+            for unit in ("m", "rad")
+        }
         duration = phase.tf - phase.t0
         weights = duration * phase.mesh.weights
         impulse = np.tensordot(weights, points.ground_force.sum(axis=1), axes=1)
         impulse += duration * walker.mass * walker.model.gravity
         change = points.momentum[-1] - points.momentum[0]
-        balanced = points.residual[weights > 0.0]  # at the points where the equations of motion are imposed
+        imposed = weights > 0.0  # where the equations of motion hold; controls before them are extrapolated
+        balanced = points.residual[imposed]
         errors = self._errors
         angles = [errors[c.name] for c in coordinates if c.unit == "rad" and c.name in errors]
         places = [errors[c.name] for c in coordinates if c.unit == "m" and c.name in errors]
-        drives = [np.abs(phase.values[name]).max() for name in walker.drives]
+        drives = [np.abs(phase.values[name][imposed]).max() for name in walker.drives]
         force = np.linalg.norm(points.ground_force, axis=2)
         return {
             "objective": solution.objective,
             **{name: solution.figures[name] for name in ("effort", "states", "contact")},
             "angle_error": root_mean_square(angles),
             "largest_angle_error": float(max(angles)),
-            "position_error": root_mean_square(places),
+            **({"position_error": root_mean_square(places)} if places else {}),
             **{output: errors[axis] for axis, output in _FORCE_ERRORS.items() if axis in errors},
             "largest_drive": float(max(drives, default=0.0)),
             "peak_foot_force": float(force.max() / walker.weight),
             "penetration": float(points.indentation.max()),
-            "pelvis_force": float(np.abs(balanced[:, base.get("m", [])]).max(initial=0.0)),
-            "pelvis_moment": float(np.abs(balanced[:, base.get("rad", [])]).max(initial=0.0)),
+            "pelvis_force": float(np.abs(balanced[:, pelvis["m"]]).max(initial=0.0)),
+            "pelvis_moment": float(np.abs(balanced[:, pelvis["rad"]]).max(initial=0.0)),
             "impulse_error": float(np.linalg.norm(impulse - change) / (walker.weight * duration)),
             **solver_outputs(solution),
             **self._of_muscles(points, weights / duration),
@@ -173,7 +177,7 @@ class FollowedWalk:
         if not names:
             return {}
         values = self.phase.values
-        activations = _stacked(values, "activation_{}", names)
+        activations = stacked(values, names, "activation_{}")
         geometry = muscle_geometry(self.walker.model, {name: values[name] for name in self.walker.coordinates})
         rows = [geometry.coordinates.index(name) for name in self.walker.coordinates]
         arms = points.arms - geometry.arms[:, rows]
@@ -194,7 +198,6 @@ class FollowedWalk:
         names, time = walker.coordinates, fractions * (phase.tf - phase.t0)
         recorded = {name: np.interp(time, self.recorded.time, column) for name, column in self.recorded.values.items()}
         missing = np.full(SAMPLES, np.nan)
-        positions = np.stack([values[name] for name in names], axis=1)
         skeleton, _ = drawing(replace(walker.model, muscles=()), {name: values[name] for name in names})
         loaded = points.ground_force[:, :, 1:2] > _LIFTED
         arrows = np.stack([np.where(loaded, points.pressure_centre, np.nan), points.ground_force], axis=2)
@@ -203,14 +206,14 @@ class FollowedWalk:
             "time": self.recorded.begin + time,
             "percent": 100.0 * fractions,
             "coordinates": np.array(names, dtype=str),
-            "positions": positions,
-            "speeds": np.stack([values[f"{name}_speed"] for name in names], axis=1),
+            "positions": stacked(values, names),
+            "speeds": stacked(values, names, "{}_speed"),
             "recorded_positions": np.stack(
                 [np.stack([recorded.get(name, missing), missing], axis=1) for name in names], axis=1
             ),
             "muscles": np.array(walker.muscles.names, dtype=str),
-            "activations": _stacked(values, "activation_{}", walker.muscles.names),
-            "excitations": _stacked(values, "excitation_{}", walker.muscles.names),
+            "activations": stacked(values, walker.muscles.names, "activation_{}"),
+            "excitations": stacked(values, walker.muscles.names, "excitation_{}"),
             "forces": points.forces,
             **{f"{origin[:-1]}_moments": points.moments[:, i] for i, origin in enumerate(ORIGINS)},
             "ground_force": points.ground_force,
@@ -259,14 +262,13 @@ class FollowedWalk:
     def _points(self, values: Mapping[str, Floats]) -> WindowPoints:
         """What follows from `values` (n,) by variable."""
         walker = self.walker
-        columns = [
-            _stacked(values, "{}", walker.coordinates),
-            _stacked(values, "{}_speed", walker.coordinates),
-            _stacked(values, "{}_acceleration", walker.coordinates),
-            _stacked(values, "{}", tuple(walker.drives)),
-            _stacked(values, "activation_{}", walker.muscles.names),
-        ]
-        residual, force, centre, depth, momentum, moments, *of_muscles = self._rows(*columns)
+        residual, force, centre, depth, momentum, moments, *of_muscles = self._rows(
+            stacked(values, walker.coordinates),
+            stacked(values, walker.coordinates, "{}_speed"),
+            stacked(values, walker.coordinates, "{}_acceleration"),
+            stacked(values, tuple(walker.drives)),
+            stacked(values, walker.muscles.names, "activation_{}"),
+        )
         n, m = residual.shape
         k = len(walker.muscles.names)
         forces, fibre_lengths, fibre_speeds, lengths = (column.reshape(n, k) for column in of_muscles[:-1])
@@ -275,9 +277,3 @@ class FollowedWalk:
             moments.reshape(n, len(ORIGINS), m), forces, fibre_lengths, fibre_speeds, lengths,
             of_muscles[-1].reshape(n, m, k),
         )  # fmt: skip
-
-
-def _stacked(values: Mapping[str, Floats], pattern: str, names: Sequence[str]) -> Floats:
-    """(n, k) values of k variables, whose names follow from `names` by a pattern."""
-    columns = [values[pattern.format(name)] for name in names]
-    return np.stack(columns, axis=1) if columns else np.zeros((len(next(iter(values.values()))), 0))

@@ -168,7 +168,8 @@ def _driven(
     """The walker of a model with its muscles, whose path lengths are `fits`."""
     if model.passive:
         forces = ", ".join(force.name for force in model.passive)
-        raise GaitError("model", f"has forces that depend on the motion alone ({forces}); state them as springs")
+        way = "take them out of the file, and state springs at their joints (springs)"
+        raise GaitError("model", f"has forces that depend on the motion alone ({forces}): {way}")
     _check_joints(model, joints)
     contacts = sphere_contacts(model, feet.spheres)
     crossed = {name for fit in fits.fits for name in fit.coordinates} if fits else set()

@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt_wholebody.dynamics.loads import GRAVITY
-from designopt_wholebody.forward.turning import Turning
+from designopt_wholebody.forward.joint_springs import JointSpringForce
 from designopt_wholebody.model.schema import GROUND
 from designopt_wholebody.subject import Subject
 
@@ -37,7 +37,7 @@ class SpringActuator:
 class Forces:
     """What drives a simulation of `subject`.
 
-    `springs` act between points, `turning` about the axes of joints: those of a model file are `model_springs`.
+    `springs` act between points, `joint_springs` about the axes of joints: those of a model file are `model_springs`.
     `external` is a function of time (s) that gives further generalised forces (n,), for example those that inverse
     dynamics found.
     """
@@ -46,7 +46,7 @@ class Forces:
     springs: tuple[SpringActuator, ...] = ()
     gravity: Floats = field(default_factory=GRAVITY.copy)
     external: Callable[[float], Floats] | None = None
-    turning: tuple[Turning, ...] = ()
+    joint_springs: tuple[JointSpringForce, ...] = ()
     _weight: Floats = field(init=False, repr=False)
     _ends: tuple[Floats, ...] = field(init=False, repr=False)
 
@@ -77,8 +77,8 @@ class Forces:
         for spring, B in zip(self.springs, self._ends, strict=True):
             _, e, _, tension = self._state(spring, B, q, qdot)
             Q -= B[:, :-1].T @ (tension * e)
-        for turning in self.turning:
-            Q += turning.value(q, qdot)
+        for joint_spring in self.joint_springs:
+            Q += joint_spring.value(q, qdot)
         return Q
 
     def derivatives(self, q: Floats, qdot: Floats) -> tuple[Floats, Floats]:
@@ -92,8 +92,8 @@ class Forces:
             stiffness = tension / s * P + spring.stiffness * along + spring.damping / s * np.outer(e, w) @ P
             K += B[:, :-1].T @ stiffness @ B[:, :-1]
             C += B[:, :-1].T @ (spring.damping * along) @ B[:, :-1]
-        for turning in self.turning:
-            more_K, more_C = turning.derivatives(q, qdot)
+        for joint_spring in self.joint_springs:
+            more_K, more_C = joint_spring.derivatives(q, qdot)
             K, C = K + more_K, C + more_C
         return K, C
 
@@ -109,8 +109,10 @@ class Forces:
         for spring, B in zip(self.springs, self._ends, strict=True):
             s = np.linalg.norm(q @ B[:, :-1].T + B[:, -1], axis=1)
             energy = energy + 0.5 * spring.stiffness * (s - spring.rest) ** 2 - spring.push * s
-        if self.turning:
-            energy = energy + np.array([sum(turning.energy(frame) for turning in self.turning) for frame in q])
+        if self.joint_springs:
+            energy = energy + np.array(
+                [sum(joint_spring.energy(frame) for joint_spring in self.joint_springs) for frame in q]
+            )
         return np.asarray(energy)
 
 

@@ -16,8 +16,8 @@ from designopt.study.language.errors import StudyError
 from designopt_wholebody.forward.forces import Forces, SpringActuator, model_springs
 from designopt_wholebody.forward.formulations import Accelerations, Formulation
 from designopt_wholebody.forward.integrators import Integrator
+from designopt_wholebody.forward.joint_springs import joint_springs
 from designopt_wholebody.forward.simulation import SimulationMethod, measures, simulate
-from designopt_wholebody.forward.turning import turning_springs
 from designopt_wholebody.model.library import content_of
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.model.schema import GROUND, PointSpring
@@ -119,7 +119,7 @@ class ConstrainedMotion:
         gravity = np.array([0.0, -filled(Conditions, scenario)["gravity"], 0.0])
         own_springs = (SpringActuator(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in self.springs)
         springs = (*model_springs(self._subject), *own_springs)
-        return Forces(self._subject, springs, gravity, turning=turning_springs(self._subject))
+        return Forces(self._subject, springs, gravity, joint_springs=joint_springs(self._subject))
 
     def evaluate(
         self, design: Method, scenario: Conditions, arrays: Set[str] = frozenset()

@@ -13,7 +13,7 @@ import numpy as np
 from designopt_recordings.frames import FrameStatus, StatusEnum
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.drawing import DrawnMotion, draw
@@ -34,7 +34,7 @@ _DRAWN = 8
 VIOLATIONS = ("raw_violations_by_type", "violations_by_type")
 
 
-@report("joint_loads", version=2, arrays=NAMES)
+@report_part("joint_loads", version=2, arrays=NAMES)
 def joint_loads(result: Result) -> Section | None:
     """Trials of the whole body: scene, joint torques and forces, cycles, residuals, violations, agreement, frames.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import OFFERED, design_label
 from designopt.report.labels import listed, number, plain
@@ -29,7 +29,7 @@ EQUAL = 0.05
 Values = NDArray[np.float64]
 
 
-@report("load_ranking", version=1)
+@report_part("load_ranking", version=1)
 def load_ranking(result: Result) -> Section | None:
     """Peak loads of joints of the first designs, means over the scenarios, and the design with the lowest of each.
 

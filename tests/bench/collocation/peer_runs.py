@@ -1,8 +1,7 @@
-"""One run of a peer's script in a separate process, and its output.
+"""One run of a script for the cart-pole in a separate process, and its output.
 
-No two of the peers have to share an environment (and opensim must not meet casadi's wheel in one process), so each has
-an environment variable that names its Python: DESIGNOPT_PEER_MOCO, DESIGNOPT_PEER_DYMOS, DESIGNOPT_PEER_OPTY and
-DESIGNOPT_PEER_ROCKIT. Without it the Python of the tests is used. How to install the peers: README.md beside this file.
+opensim must not meet casadi's wheel in one process, so an environment variable names its Python: DESIGNOPT_PEER_MOCO.
+Without it the Python of the tests is used. How to install it: README.md beside this file.
 """
 
 import json
@@ -16,7 +15,6 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).parent / "peers"
-PEERS = ("moco", "dymos", "opty", "rockit")
 #: One thread for everybody's linear algebra, as the targets are for one thread.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -25,8 +23,8 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 class PeerRun:
     """Output of a peer's script: seconds of wall clock, or of the processor where the name says so.
 
-    `build_seconds` ends when the first solve may begin; some peers do a part of their building inside the first solve
-    (`scheme` says so). `repeat_seconds` is the median of the solves after the first, each from the guess.
+    `build_seconds` ends when the first solve may begin. `repeat_seconds` is the median of the solves after the first,
+    each from the guess.
     """
 
     peer: str
@@ -55,7 +53,7 @@ class PeerRun:
 
 
 def peer_run(name: str, intervals: int, repeats: int, variant: str | None = None) -> PeerRun:
-    """Solve the cart-pole with the peer `name` (one of `PEERS`) on a uniform mesh of `intervals`.
+    """Solve the cart-pole with `name` (moco or designopt) on a uniform mesh of `intervals`.
 
     Args:
         repeats: Solves after the first one.

@@ -19,9 +19,9 @@ import pytest
 from designopt_mechanics.andrews import mechanism
 from designopt_mechanics.andrews.systems import system as andrews_system
 from designopt_mechanics.exoskeleton.walker import system as exoskeleton
-from designopt_mechanics.rods.basis import basis, symbols
-from designopt_mechanics.rods.dynamics import forward_dynamics, inverse_dynamics, motion
-from designopt_mechanics.rods.outputs import energies, velocities
+from designopt_mechanics.rods.basis import objects
+from designopt_mechanics.rods.dynamics import inverse_dynamics
+from designopt_mechanics.rods.outputs import energies
 from designopt_mechanics.rods.tree import Rod, RodTree
 from designopt_mechanics.shoulder.chain import GRAVITY, shoulder
 from designopt_mechanics.state import TreeState
@@ -29,7 +29,6 @@ from designopt_mechanics.tree_rows import TreeRows
 
 from designopt.dynamics import Simulator
 from designopt.dynamics.compile import find_compiler
-from designopt.dynamics.rows import Rows
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_mechanics" / "dynamics"))
 
@@ -105,67 +104,13 @@ def chain(n: int) -> RodTree:
     return RodTree(tuple(Rod(f"r{i}", f"r{i - 1}" if i else "ground", 1.0, 1.0) for i in range(n)))
 
 
-def forward(n: int) -> tuple[float, int]:
-    """Microseconds of one forward dynamics of a chain, compiled, over rows; and its number of operations.
-
-    As many rows as have 6000 rods: the same amount of data for every n, 0.6 MB, which stays in the processor's caches
-    as the one state does that Pinocchio is given again and again.
-    """
-    tree, count = chain(n), 6000 // n
-    (zc, z), (dzc, dz), (fc, f) = (symbols(tree, name) for name in ("z", "dz", "f"))
-    function = ca.Function("forward", [zc, dzc, fc], [ca.cse(ca.vertcat(*forward_dynamics(tree, z, dz, f)))])
-    rows = Rows(function)
-    rng = np.random.default_rng(0)
-    q = np.concatenate([rng.uniform(-1, 1, (count, 2 * n)), rng.uniform(0.3, 0.9, (count, n))], axis=1)
-    v, forces = rng.normal(size=(2, count, 3 * n))
-    return 1e6 * best(lambda: rows(q, v, forces), batches=25) / count, function.n_instructions()
-
-
-def test_forward_dynamics_of_rods_grows_with_their_number_and_beats_aba(record_property: Any) -> None:
-    measured = {n: forward(n) for n in (2, 10, 20, 30, 50, 70, 100)}
-    ours = {n: time_ for n, (time_, _) in measured.items()}
-
-    def growth(column: int) -> float:
-        sizes = [n for n in measured if n >= 10]
-        return float(np.polyfit(np.log(sizes), np.log([measured[n][column] for n in sizes]), 1)[0])
-
-    record_property("growth_of_operations", growth(1))
-    record_property("growth_of_time", growth(0))
-    print("\nrods, forward dynamics:", {n: f"{t:.2f} us" for n, t in ours.items()}, f"growth {growth(0):.2f}")
-    assert growth(1) <= 1.02
-    assert growth(0) <= 1.1
-    theirs = peer("chains")
-    for n in (int(k) for k in theirs):
-        microseconds = ours[n]
-        ratio = theirs[str(n)] / microseconds
-        record_property(f"ratio_to_aba_{n}", ratio)
-        print(f"n = {n}: aba {theirs[str(n)]:.2f} us, ratio {ratio:.1f}")
-        assert ratio >= 3.0
-
-
-@pytest.mark.parametrize("n", [2, 10, 100])
-def test_tips_of_rods_are_accelerated_as_in_aba(n: int, tmp_path: Path) -> None:
-    """The chain of the speed comparison is the same physics: V5(a) of the specification of rods, to 3e-14 there."""
-    tree, rng = chain(n), np.random.default_rng(n)
-    q = np.concatenate([rng.uniform(-1, 1, 2 * n), rng.uniform(0.3, 0.9, n)])
-    dq, pulls = rng.normal(size=3 * n), rng.normal(size=n)
-    directions = basis(tree, q).u
-    tips, _ = velocities(tree, q, dq)
-    rods = {"directions": directions.tolist(), "lengths": q[2 * n :].tolist(), "velocities": tips.tolist(),
-             "pulls": pulls.tolist()}  # fmt: skip
-    (tmp_path / "tips.json").write_text(json.dumps(rods))
-    theirs = np.array(peer("tips", str(tmp_path / "tips.json")))
-    forces = np.concatenate([np.zeros(2 * n), pulls])
-    ours = motion(tree, q, dq, forward_dynamics(tree, q, dq, forces)).ends
-    assert np.abs(ours - theirs).max() < 1e-10 * np.abs(theirs).max()
-
-
 def test_the_recursion_is_built_faster_than_lagranges_equation_is_differentiated(record_property: Any) -> None:
     """The table of methods: seconds to build the equations of n rods, and operations of the result."""
     print("\n n   recursion           Lagrange")
     for n in (2, 5, 10, 20):
         tree = chain(n)
-        (zc, z), (dzc, dz), (ac, a) = (symbols(tree, name) for name in ("z", "dz", "a"))
+        zc, dzc, ac = (ca.SX.sym(name, 3 * n) for name in ("z", "dz", "a"))
+        z, dz, a = (objects(column) for column in (zc, dzc, ac))
         begin = time.perf_counter()
         recursion = ca.Function("recursion", [zc, dzc, ac], [ca.cse(ca.vertcat(*inverse_dynamics(tree, z, dz, a)))])
         one = time.perf_counter() - begin
@@ -220,7 +165,7 @@ def test_andrews_mechanism_is_5_times_as_fast_as_constrained_dynamics(tmp_path: 
         "rtol": 1e-8,
     }  # fmt: skip
     (tmp_path / "andrews.json").write_text(json.dumps(peer_model))
-    answer = peer("andrews", str(tmp_path / "andrews.json"))
+    answer = peer(str(tmp_path / "andrews.json"))
     theirs = np.array([answer["angles"][names.index(n)] for n in mechanism.ANGLES])
     print(f"Pinocchio: {answer['ms']:.1f} ms, worst relative error {np.abs(theirs / end - 1.0).max():.1e}")
     assert np.abs(theirs / end - 1.0).max() < 1e-4  # the same mechanism

@@ -29,6 +29,16 @@ def test_every_scheme_that_options_name_can_be_made():
     assert [make(3, False, False).name for make in SCHEMES.values()] == [*SCHEMES]
 
 
+def test_schemes_without_an_equation_at_the_left_end_damp_stiff_parts():
+    """Radau IIA has R(inf) = 0, Lobatto IIIA |R(inf)| = 1 (Hairer and Wanner, Solving ODE II, 1996, section IV.5)."""
+    schemes = [make(degree, linear, differential) for make in SCHEMES.values() for degree in (1, 4, 9)
+               for linear in (False, True) for differential in (False, True)]  # fmt: skip
+    assert all(scheme.damps_stiff_parts == (scheme.name == "radau") for scheme in schemes)
+    free = {scheme.name for scheme in schemes if scheme.has_free_midpoints}
+    assert free == {"hermite_simpson"}
+    assert not SCHEMES["hermite_simpson"](3, True, False).has_free_midpoints
+
+
 # between meshes that resolve the motion and errors above 1e-12
 CART_POLE = {
     "trapezoidal": ({"scheme": "trapezoidal"}, (40, 80, 160), 1.7, 2.3),

@@ -17,7 +17,6 @@ from designopt_mechanics.report.wires import wire_tensions
 from designopt_mechanics.tree_rows import TreeRows
 
 import designopt
-from designopt.collocation import Options, solve_design
 from designopt.plugin import InputFile, InvalidSetting
 from designopt.study.language.errors import StudyError
 
@@ -253,14 +252,6 @@ def test_more_activation_pulls_harder_and_leaves_nothing_on_the_links() -> None:
     assert strong["link_travel"] > 0.0
 
 
-def test_muscles_of_a_pattern_move_the_joint_with_virtual_links_as_algebraic_variables() -> None:
-    solution = solve_design(
-        WirePatterns().trajectory_problem({"pattern": "biceps"}), {}, Options(scheme="radau", intervals=10)
-    )
-    assert solution.figures["effort"] < 0.01
-    assert solution.phase.values["ulna_1"][-1] == pytest.approx(0.5, abs=1e-8)
-
-
 def test_a_pattern_has_jacobian_poses_resultants_and_joint_forces_as_arrays() -> None:
     names = frozenset({"tensions", "moments", "jacobian", "poses", "resultants", "joint_forces"})
     _, arrays = WirePatterns().evaluate({"activation": 0.3, "angle": 0.8}, {"pattern": "biceps"}, names)
@@ -276,11 +267,6 @@ def test_a_pattern_has_jacobian_poses_resultants_and_joint_forces_as_arrays() ->
 def test_a_muscle_that_would_push_is_refused(forked: Anatomy) -> None:
     with pytest.raises(ValueError, match=r"muscle 'R_Mus_FlexorB' has a tension of -5 N; a muscle only pulls"):
         Equilibrium(forked).at([1.0, 0.3], [80.0, -5.0])
-
-
-def test_an_anatomy_without_muscles_has_no_trajectory_problem() -> None:
-    with pytest.raises(InvalidSetting, match="this anatomy has none"):
-        WirePatterns().trajectory_problem({"pattern": "elbow_ligaments"})
 
 
 def test_files_of_ones_own_are_taken_or_refused_with_their_place() -> None:

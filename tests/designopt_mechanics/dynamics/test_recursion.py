@@ -19,8 +19,8 @@ from designopt_mechanics.dynamics.matrices import (
     potential_energy,
 )
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
-from designopt_mechanics.loads import Load, force_on, generalised_force, load_at, weight
-from designopt_mechanics.motions import Polar, Rotate, Slide
+from designopt_mechanics.loads import Load, force_on, generalised_force, load_at
+from designopt_mechanics.motions import Rotate, Slide
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire, lengths, moment_arms, pulls
@@ -240,24 +240,3 @@ def test_a_rotor_adds_its_inertia_to_its_own_variable_alone() -> None:
     s, t = TreeState.symbols(plain), TreeState.symbols(geared)
     (M,), (geared_M,) = (numbers(mass_matrix(x), inputs=[x.z], at=[[0.3, -0.8]]) for x in (s, t))
     assert np.allclose(geared_M - M, [[0.0, 0.0], [0.0, 0.7]], atol=1e-15)
-
-
-def test_a_polar_motion_shifts_along_its_direction_and_does_not_turn() -> None:
-    tree = Tree(
-        (Coordinate("phi"), Coordinate("psi"), Coordinate("l", "m")),
-        (Frame("end", motions=(Polar("phi", "psi", "l", scale=-0.5),), body=Body(1.5)),),
-    )
-    s = TreeState.symbols(tree)
-    at = [0.4, -0.7, 0.9]
-    position, axes, forces = numbers(
-        s.position(Point("end")),
-        s.axes("end"),
-        generalised_force(s, weight(s, (0.0, 0.0, -9.81))),
-        inputs=[s.z],
-        at=[at],
-    )
-    phi, psi, length = at
-    u = np.array([np.cos(psi) * np.cos(phi), np.cos(psi) * np.sin(phi), np.sin(psi)])
-    assert np.allclose(position.ravel(), -0.5 * length * u, atol=1e-15)
-    assert np.array_equal(axes, np.eye(3))
-    assert np.allclose(forces.ravel(), [0.0, 1.5 * 9.81 * 0.5 * length * np.cos(psi), 1.5 * 9.81 * 0.5 * np.sin(psi)])

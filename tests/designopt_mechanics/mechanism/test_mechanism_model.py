@@ -14,7 +14,7 @@ from designopt_mechanics.tasks.model import MechanismModel
 import designopt
 from designopt.files import InputFile
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
-from designopt.report.tables import summary_table
+from designopt.report.terminal import summary_table
 from designopt.study.language.errors import StudyError
 from designopt.study.load import study_from_file
 

@@ -1,6 +1,5 @@
 """Model files: what they say is built, what is wrong is told with line and column, and mutated files do no harm."""
 
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from designopt_mechanics.tree import Point
 from designopt_mechanics.tree_rows import TreeRows
 
 import designopt
-from designopt.collocation import Options, Refinement, solve, solve_design
 from designopt.plugin import InputFile, InvalidSetting
 from designopt.study.language.errors import StudyError
 
@@ -101,7 +99,7 @@ def test_springs_and_contacts_of_a_file_act_in_its_equations() -> None:
     assert helped_outputs["peak_arm"] == one["peak_arm"]
     pressed = "contacts:\n  floor: {on: tibia, at: [0.0, -0.4, 0.0], stiffness: 1e3, dissipation: 1}\n"
     pressing = WireArms(file=InputFile("knee.yaml", (text + pressed).encode()))
-    assert pressing.trajectory_problem({}).phases[0].name == "pull"
+    assert pressing.evaluate({}, {})[0]["peak_arm"] == one["peak_arm"]
     floor = read((text + pressed).encode(), "knee.yaml").contacts[0]
     assert floor.plane.normal == (0.0, 1.0, 0.0)
 
@@ -188,41 +186,6 @@ def test_the_spine_shares_flexion_and_bending_and_the_shares_are_complete() -> N
     outputs, _ = WireArms(mechanism="lumbo_pelvic", wire="erector", coordinate="flexion").evaluate({}, {})
     assert outputs["consistency"] < 1e-8
     assert 0.03 < outputs["mean_arm"] < 0.07
-
-
-def test_the_wire_alone_straightens_the_knee() -> None:
-    model = WireArms()
-    solution = solve_design(
-        model.trajectory_problem({"low": 0.2, "high": 1.4}), {}, Options(scheme="radau", intervals=20)
-    )
-    assert solution.phase.resimulation_error < 1e-2
-    assert solution.phase.values["tension"].min() >= -1e-4
-
-
-@pytest.mark.parametrize("options", [Options(), Options(intervals=45)])
-def test_the_whole_range_is_solved_on_any_mesh_with_its_error_known(options: Options) -> None:
-    solution = solve_design(WireArms().trajectory_problem({}), {}, options)
-    assert solution.status.name == "SOLVED"
-    assert solution.error_estimate < 1e-3
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        Options(),
-        Options(intervals=45),
-        Options(intervals=40, refine=Refinement()),
-        Options(intervals=60, refine=Refinement()),
-    ],
-)
-def test_the_bundled_knee_is_solved_with_a_free_end_of_the_wire_on_any_mesh(options: Options) -> None:
-    """At knots of cubic ones, a node of some meshes, and of all refined ones, makes the search cycle."""
-    problem = WireArms().trajectory_problem({})
-    free = {"shift_x": (-0.005, 0.02), "shift_y": (-0.02, 0.02)}
-    problem = replace(problem, parameters={**problem.parameters, **free})
-    solution = solve(problem, replace(options, max_iterations=100, persistent=False))
-    assert solution.status.name == "SOLVED", solution.message
-    assert solution.error_estimate < 1e-4
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,14 @@ def test_assumed_units_of_rotations_are_reported_with_them(head: str, in_degrees
     assert (assumption == "") == (table.assumption == "")
 
 
+def test_speeds_of_rotations_are_in_the_unit_of_their_angles() -> None:
+    """As in OpenSim, whose conversion scales the columns of rotational coordinates and of their speeds."""
+    paths = [f"/jointset/j/{name}" for name in ("knee/value", "knee/speed", "tx/value", "tx/speed")]
+    rows = "\t".join(["time", *paths]) + "\n0.0\t180\t90\t0.5\t2\n0.01\t180\t90\t0.5\t2\n"
+    table = read(HEAD.replace("nColumns=3", "nColumns=5").replace("nRows=3", "nRows=2") + rows).radians(["knee"])
+    assert table.values[0].tolist() == pytest.approx([np.pi, 0.5 * np.pi, 0.5, 2.0])
+
+
 def test_cells_without_a_number_are_nan_and_counted() -> None:
     text = HEAD + ROWS.replace("\t11\t", "\t-1.#IND00\t").replace("\t0.7", "\t") + "0.03\tNaN\tinf\n"
     table = read(text)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from designopt_wholebody.forward.forces import Forces, model_springs
+from designopt_wholebody.forward.joint_springs import joint_springs
 from designopt_wholebody.forward.simulation import SimulationMethod, measures, simulate
-from designopt_wholebody.forward.turning import turning_springs
 from designopt_wholebody.model.library import content_of
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.subject import Subject, make_subject
@@ -39,12 +39,12 @@ def door(spring: str) -> Subject:
 
 
 def swung(subject: Subject, duration: float) -> tuple[Forces, np.ndarray, float]:
-    forces = Forces(subject, turning=turning_springs(subject))
+    forces = Forces(subject, joint_springs=joint_springs(subject))
     trajectory = simulate(
         forces, subject.q0, np.zeros(subject.n), duration, 0.001, SimulationMethod(formulation="LE", integrator="adams")
     )
     energy = measures(forces, trajectory).energy
-    return forces, np.array([forces.turning[0].angle(q) for q in trajectory.q]), float(np.ptp(energy))
+    return forces, np.array([forces.joint_springs[0].angle(q) for q in trajectory.q]), float(np.ptp(energy))
 
 
 def test_a_spring_on_a_joint_swings_with_its_frequency() -> None:
@@ -72,7 +72,7 @@ joints:
     spring: {{stiffness: 20 N m/rad, damping: 0.8, rest: 30 deg, torque: 2}}
 """
     subject = make_subject(read_model(text.encode(), "sprung.yaml", content_of))
-    springs = turning_springs(subject)
+    springs = joint_springs(subject)
     assert len(springs) == (2 if base == "wholebody21" else 1)
     for spring in springs:  # the left one is mirrored about the same axis to the right
         assert spring.spring.torque == 2.0

@@ -8,7 +8,7 @@ import pytest
 
 from designopt.plugin import Diverged, Fidelity, InvalidSetting, Use, find, model
 from designopt.problem import StageEnded
-from designopt.solvers.surrogate.candidates import TrustRegion, candidates
+from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.maximum import Crowd
 from designopt.solvers.surrogate.model import Surrogate
@@ -280,7 +280,7 @@ def test_it_ends_by_itself_when_nothing_more_is_to_be_gained():
     assert outcomes_of(evaluate).objectives.min() < 1e-5
 
 
-def test_many_parameters_are_searched_within_a_trust_region():
+def test_many_parameters_are_searched():
     d = 20
     space = [DesignVariable(f"x{i}", "real", -1.0, 1.0) for i in range(d)]
     bowl = problem_from(lambda x, s: {"f": sum((v - 0.4) ** 2 for v in x.values())}, space, minimize=["f"])
@@ -289,29 +289,7 @@ def test_many_parameters_are_searched_within_a_trust_region():
     assert outcomes_of(run(bowl, 90, startup=10, candidates=64)).objectives.min() < 0.8 * by_chance
 
 
-def test_a_trust_region_grows_with_success_and_shrinks_with_failure():
-    region = TrustRegion(4)
-    for _ in range(3):
-        region.learn(True)
-    assert region.side == 1.6
-    for _ in range(4):
-        region.learn(False)
-    assert region.side == 0.8
-    for _ in range(4 * 7):
-        region.learn(False)
-    assert region.side == 0.8  # smaller than 2^-7: begun again
-
-
-def test_a_trust_region_counts_what_comes_one_after_the_other():
-    """TuRBO (Eriksson et al. 2019, section 2.1): the counts begin anew with a change of the side and of the kind."""
-    region, sides = TrustRegion(4), []
-    for better in [*4 * [False], *3 * [False], True, *3 * [False], True, True, *4 * [False], *4 * [False]]:
-        region.learn(better)
-        sides.append(region.side)
-    assert sides == [*3 * [0.8], *13 * [0.4], *4 * [0.2], 0.1]
-
-
-def test_candidates_stay_within_the_trust_region():
+def test_candidates_stay_within_their_bounds():
     space = problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=["f"]).space
     lower, upper = np.array([0.2, 0.5]), np.array([0.3, 0.9])
     front = np.array([[-1.25, 12.0]])  # at 0.25 and 0.8 of the ranges

@@ -44,23 +44,23 @@ class Multipliers:
         layout, functions = transcription.layout.phases[i], transcription.statement.functions[i]
         mesh = layout.mesh
         by_row = np.zeros((len(layout.point), functions.rows.count))
-        which = functions.rows
-        path, integral = which.path.start, 0
+        row_ranges = functions.rows
+        path, integral = row_ranges.path.start, 0
         for block in transcription.blocks:
             if block.phase != i:
                 continue
             row_multipliers = self.constraint_multipliers[block.rows]
             if block.kind == "defect":
-                by_row[:, which.rates] = _through_rates(mesh, row_multipliers)
+                by_row[:, row_ranges.rates] = _through_rates(mesh, row_multipliers)
             elif block.kind == "residual":
-                by_row[:, which.residuals] = row_multipliers
+                by_row[:, row_ranges.residuals] = row_multipliers
             elif block.kind == "algebraic":
-                by_row[:, which.algebraic] = row_multipliers
+                by_row[:, row_ranges.algebraic] = row_multipliers
             elif block.kind == "path":
                 by_row[:, path : path + len(block.names)] = row_multipliers
                 path += len(block.names)
             elif block.kind == "integral":
-                by_row[:, which.integrands[integral]] = -mesh.weights[mesh.first :] * row_multipliers[0, 0]
+                by_row[:, row_ranges.integrands[integral]] = -mesh.weights[mesh.first :] * row_multipliers[0, 0]
                 integral += 1
         return by_row
 
@@ -137,12 +137,12 @@ def _trajectories(mesh: Mesh, defects: Floats, first: Floats, last: Floats, dura
     count, nx = len(mesh), defects.shape[1]
     right, left = np.zeros((count + 1, nx)), np.zeros((count + 1, nx))  # linear parts of nodes: k's from k, k + 1's
     of_right, of_left = np.zeros(count + 1), np.zeros(count + 1)  # their quadrature weights
-    for scheme, some in mesh.groups:
-        interval_defects = defects[mesh.bases[some, None] + np.arange(scheme.steps)]  # (intervals, steps, nx)
-        right[some] = np.einsum("kix,i->kx", interval_defects, scheme.P[:, 0])
-        left[some + 1] = np.einsum("kix,i->kx", interval_defects, scheme.P[:, -1])
-        of_right[some] = mesh.widths[some] * scheme.weights[0]
-        of_left[some + 1] = mesh.widths[some] * scheme.weights[-1]
+    for scheme, intervals in mesh.groups:
+        interval_defects = defects[mesh.bases[intervals, None] + np.arange(scheme.steps)]  # (intervals, steps, nx)
+        right[intervals] = np.einsum("kix,i->kx", interval_defects, scheme.P[:, 0])
+        left[intervals + 1] = np.einsum("kix,i->kx", interval_defects, scheme.P[:, -1])
+        of_right[intervals] = mesh.widths[intervals] * scheme.weights[0]
+        of_left[intervals + 1] = mesh.widths[intervals] * scheme.weights[-1]
     total = of_left + of_right
     share = np.divide(of_left, total, out=np.ones_like(total), where=total > 0.0)[:, None]
     nodes = share * right - (1.0 - share) * left
@@ -153,20 +153,20 @@ def _trajectories(mesh: Mesh, defects: Floats, first: Floats, last: Floats, dura
     rates[1:-1] = (left + right)[1:-1] / (duration * total[1:-1, None])
     rates[0] = -first / (duration * total[0]) if total[0] else 0.0
     rates[-1] = -last / (duration * total[-1])
-    for scheme, some in mesh.groups:
-        interval_defects = defects[mesh.bases[some, None] + np.arange(scheme.steps)]
+    for scheme, intervals in mesh.groups:
+        interval_defects = defects[mesh.bases[intervals, None] + np.arange(scheme.steps)]
         if not scheme.starts:
             for j in range(1, scheme.steps):
-                costate_values[mesh.bases[some] + j] = (
+                costate_values[mesh.bases[intervals] + j] = (
                     -np.einsum("kix,i->kx", interval_defects, scheme.Q[:, j]) / scheme.weights[j]
                 )
         elif scheme.steps == 2:
-            h = duration * mesh.widths[some, None]
+            h = duration * mesh.widths[intervals, None]
             middle = np.einsum("kix,i->kx", interval_defects, scheme.P[:, 1]) / (h * scheme.weights[1])
             at_nodes, of_rates = scheme.states_at(np.array([0.5]))
-            begin = at_nodes[0, 0] * nodes[some] + at_nodes[0, 2] * nodes[some + 1]
-            parts = (rates[some], middle, rates[some + 1])
-            costate_values[mesh.bases[some] + 1] = begin + h * sum(
+            begin = at_nodes[0, 0] * nodes[intervals] + at_nodes[0, 2] * nodes[intervals + 1]
+            parts = (rates[intervals], middle, rates[intervals + 1])
+            costate_values[mesh.bases[intervals] + 1] = begin + h * sum(
                 w * r for w, r in zip(of_rates[0], parts, strict=True)
             )
     return costate_values
@@ -175,8 +175,8 @@ def _trajectories(mesh: Mesh, defects: Floats, first: Floats, last: Floats, dura
 def _through_rates(mesh: Mesh, defects: Floats) -> Floats:
     """The multipliers (points, nx) of the rates of all points: -sum Lambda Q h."""
     rate_multipliers = np.zeros((mesh.slots, defects.shape[1]))
-    for scheme, some in mesh.groups:
-        interval_defects = defects[mesh.bases[some, None] + np.arange(scheme.steps)]
-        parts = -np.einsum("kix,ir,k->krx", interval_defects, scheme.Q, mesh.widths[some])
-        np.add.at(rate_multipliers, mesh.bases[some, None] + np.arange(scheme.steps + 1), parts)
+    for scheme, intervals in mesh.groups:
+        interval_defects = defects[mesh.bases[intervals, None] + np.arange(scheme.steps)]
+        parts = -np.einsum("kix,ir,k->krx", interval_defects, scheme.Q, mesh.widths[intervals])
+        np.add.at(rate_multipliers, mesh.bases[intervals, None] + np.arange(scheme.steps + 1), parts)
     return rate_multipliers[mesh.first :]

@@ -55,21 +55,21 @@ class NamedMultipliers:
 
     def limit_multipliers(self) -> dict[str, float]:
         """d objective / d limit of constraints between ends, integrals and free times."""
-        named: dict[str, float] = {}
+        multipliers: dict[str, float] = {}
         for block in self.transcription.blocks:
             if block.kind == "ends":
-                named.update(
+                multipliers.update(
                     zip(block.names, (-self.multipliers.constraint_multipliers[block.rows[0]]).tolist(), strict=True)
                 )
         shadow = -self.multipliers.bound_multipliers
         for (i, j), k in self.transcription.layout.integrals.items():
             phase = self.problem.phases[i]
-            named[f"{phase.name}.{list(phase.integrals)[j]}"] = float(shadow[k])
+            multipliers[f"{phase.name}.{list(phase.integrals)[j]}"] = float(shadow[k])
         for phase, phase_layout in zip(self.problem.phases, self.transcription.layout.phases, strict=True):
             for name, k in phase_layout.times.items():
                 if not (name == "t0" and phase.t0 is None):
-                    named[f"{phase.name}.{name}"] = float(shadow[k])
-        return named
+                    multipliers[f"{phase.name}.{name}"] = float(shadow[k])
+        return multipliers
 
     def state_multipliers(self, i: int) -> dict[str, Floats]:
         """Costates (slots,) of phase i."""
@@ -87,29 +87,29 @@ class NamedMultipliers:
         """d objective / d bound (slots,) along the phase, per second."""
         layout, point = self.transcription.layout.phases[i], self.transcription.statement.points[i]
         shadow, per_second = -self.multipliers.bound_multipliers, self._per_second(i)
-        named = {}
+        multipliers = {}
         for j, name in enumerate(point.names):
             if j < point.nx:
                 inner = shadow[layout.states[1:-1, j]] / per_second[1:-1]
-                named[name] = np.concatenate([[0.0], inner, [0.0]])
+                multipliers[name] = np.concatenate([[0.0], inner, [0.0]])
             else:
                 by_point = shadow[layout.point[:, j]] / per_second[layout.mesh.first :]
-                named[name] = np.concatenate([by_point[: layout.mesh.first], by_point])
-        return named
+                multipliers[name] = np.concatenate([by_point[: layout.mesh.first], by_point])
+        return multipliers
 
     def path_multipliers(self, i: int) -> dict[str, Floats]:
         """d objective / d limit of the path constraints (points,), per second."""
         weights = self._per_second(i)[self.transcription.layout.phases[i].mesh.first :]
-        named: dict[str, Floats] = {}
+        multipliers: dict[str, Floats] = {}
         for block in path_blocks(self.transcription, i):
-            named.update(
+            multipliers.update(
                 zip(
                     block.names,
                     (-self.multipliers.constraint_multipliers[block.rows] / weights[:, None]).T,
                     strict=True,
                 )
             )
-        return named
+        return multipliers
 
     def _per_second(self, i: int) -> Floats:
         """Seconds (slots,) that each point represents in the quadrature; infinite without a weight."""

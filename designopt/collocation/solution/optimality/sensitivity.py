@@ -118,21 +118,21 @@ def _sample_sensitivity(
     return np.asarray(sample.by_numbers.map(at.count)(*arguments, mu), float).reshape(-1, at.count)
 
 
-def _functions(statement: ProblemFunctions) -> tuple[list[Any], Any]:
+def _functions(functions: ProblemFunctions) -> tuple[list[Any], Any]:
     """Derivatives of the Lagrangian: of a point with respect to constants and signals, one per phase; of the ends with
     respect to their data and times, phase by phase."""
-    if statement in _FORMED:
-        return _FORMED[statement]
-    direct = linear_integrals(statement.problem, statement.ends)
+    if functions in _FORMED:
+        return _FORMED[functions]
+    direct = linear_integrals(functions.problem, functions.ends)
     of_points = []
-    for i, point in enumerate(statement.points):
-        rows, _ = point.equations([j for phase, j in statement.integral_variables if phase == i])
+    for i, point in enumerate(functions.points):
+        rows, _ = point.equations([j for phase, j in functions.integral_variables if phase == i])
         cost = point.running_cost([(j, weight) for (phase, j), weight in direct.items() if phase == i])
         mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
         by = ca.vertcat(point.constants, point.signals)
         gradient = ca.densify(ca.gradient(ca.dot(mu, rows) + sigma * cost, by)) if by.numel() else ca.SX(0, 1)
         of_points.append(ca.Function("by_data", [*point.arguments, mu, sigma], [gradient]))
-    ends = statement.ends
+    ends = functions.ends
     rows = column(list(ends.constraints))
     mu = ca.SX.sym("mu", rows.numel())
     lagrangian = ends.cost + ca.dot(mu, rows)
@@ -141,4 +141,4 @@ def _functions(statement: ProblemFunctions) -> tuple[list[Any], Any]:
         results.append(ca.densify(ca.gradient(lagrangian, data)) if data.numel() else ca.SX(0, 1))
         results.append(ca.densify(ca.gradient(lagrangian, ca.vertcat(t0, tf))))
     end_multipliers = ca.Function("by_ends", [*ends.all, mu], results)
-    return _FORMED.setdefault(statement, (of_points, end_multipliers))
+    return _FORMED.setdefault(functions, (of_points, end_multipliers))

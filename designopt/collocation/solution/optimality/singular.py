@@ -53,11 +53,11 @@ def singular_arcs(
         curvature, slopes = _derivatives(transcription, i, x, multipliers, phase_values)
         scale = layout.at_points(transcription.scale)[:, free]
         curvature = curvature[:, free, free] * scale[:, :, None] * scale[:, None, :]
-        counted = weights > 0.0
+        has_weight = weights > 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # of a failed solve; values that are not finite are skipped
-            curvature[counted] /= weights[counted, None, None] * max(abs(cost), 1e-300)
+            curvature[has_weight] /= weights[has_weight, None, None] * max(abs(cost), 1e-300)
         fixed = _fixed_directions(transcription, bounds, i, x, phase_values, slopes[:, :, free] * scale[:, None, :])
-        if _bends_everywhere(curvature[counted], fixed[counted]):
+        if _bends_everywhere(curvature[has_weight], fixed[has_weight]):
             continue
         # bounds alone are a projection already
         onto_fixed = np.linalg.pinv(fixed, rcond=1e-9) @ fixed if slopes.shape[1] else fixed
@@ -66,7 +66,7 @@ def singular_arcs(
         if not np.isfinite(bent).all():
             continue
         sizes, directions = np.linalg.eigh(0.5 * (bent + bent.transpose(0, 2, 1)))
-        flat = counted & (sizes[:, 0] < FLAT)
+        flat = has_weight & (sizes[:, 0] < FLAT)
         times = phase_values.t0 + mesh.fractions[mesh.first :] * phase_values.duration
         names = point.names[point.nx + point.ns : point.nx + point.ns + point.nu]
         for a, b in _stretches(flat):
@@ -148,7 +148,7 @@ def _fixed_directions(
     transcription: Transcription, program_bounds: ProgramBounds, i: int, x: Floats, values: PhaseValues, slopes: Floats
 ) -> Floats:
     """Directions (points, k, n) in which the variables of a point other than states are fixed: none are zero."""
-    layout, point, which = (
+    layout, point, row_ranges = (
         transcription.layout.phases[i],
         transcription.statement.points[i],
         transcription.statement.functions[i].rows,
@@ -165,14 +165,14 @@ def _fixed_directions(
     bounds = np.eye(on_bound.shape[1])[None] * on_bound[:, None, :]
     if not slopes.shape[1]:
         return bounds
-    at_limit = np.zeros((len(on_bound), len(which.path)), bool)
+    at_limit = np.zeros((len(on_bound), len(row_ranges.path)), bool)
     path = [block for block in transcription.blocks if block.kind == "path" and block.phase == i]
     if path:
         rows = np.hstack([block.rows for block in path])
         low, high = program_bounds.row_low[rows], program_bounds.row_high[rows]
         at_limit = (values.path <= low + NEAR) | (values.path >= high - NEAR)
-    equations = slopes[:, [*which.residuals, *which.algebraic]]
-    active = slopes[:, list(which.path)] * at_limit[:, :, None]
+    equations = slopes[:, [*row_ranges.residuals, *row_ranges.algebraic]]
+    active = slopes[:, list(row_ranges.path)] * at_limit[:, :, None]
     return np.concatenate([equations, active, bounds], axis=1)
 
 

@@ -36,15 +36,15 @@ def interval_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[s
     equations = EquationsAlong(phase, solution, parameters)
     mesh = solution.mesh
     errors = np.empty(len(mesh))
-    for scheme, some in mesh.groups:
+    for scheme, intervals in mesh.groups:
         tau, A = finer_quadrature(3 if scheme.starts else control_degree(scheme) + 2)
-        x = equations.states(some, np.concatenate([[0.0], tau]))
-        rates = equations.rates(x[:, 1:], some, tau)
-        h = equations.duration * mesh.widths[some, None, None]
+        x = equations.states(intervals, np.concatenate([[0.0], tau]))
+        rates = equations.rates(x[:, 1:], intervals, tau)
+        h = equations.duration * mesh.widths[intervals, None, None]
         with np.errstate(all="ignore"):
             integrated = x[:, :1] + h * np.einsum("jr,krn->kjn", A, rates)
             difference = np.abs(integrated - x[:, 1:]).max(axis=1) / (1.0 + np.abs(x).max(axis=1))
-        errors[some] = difference.max(axis=1)
+        errors[intervals] = difference.max(axis=1)
     return np.where(np.isnan(errors), np.inf, errors)
 
 
@@ -63,24 +63,25 @@ def pulse_errors(
     tau = (np.arange(PANELS)[:, None] + 0.5 * (inner + 1.0)).ravel() / PANELS
     weights = np.tile(0.5 * weights / PANELS, PANELS)
     errors = np.zeros(len(mesh))
-    for scheme, some in mesh.groups:
-        ends = equations.states(some, np.array([0.0, 1.0]))
-        x = equations.states(some, tau)
-        h = equations.duration * mesh.widths[some]
+    for scheme, intervals in mesh.groups:
+        ends = equations.states(intervals, np.array([0.0, 1.0]))
+        x = equations.states(intervals, tau)
+        h = equations.duration * mesh.widths[intervals]
         with np.errstate(all="ignore"):
-            gained = h[:, None] * np.einsum("j,kjn->kn", weights, equations.rates(x, some, tau))
+            gained = h[:, None] * np.einsum("j,kjn->kn", weights, equations.rates(x, intervals, tau))
             difference = np.abs(gained - (ends[:, 1] - ends[:, 0])) / (1.0 + np.abs(x).max(axis=1))
-            errors[some] = difference.max(axis=1)
+            errors[intervals] = difference.max(axis=1)
             if phase.integrals:
-                fine = _integrals(point, equations, x, some, tau, other_names) @ weights
-                places = scheme.points[1:] if not scheme.starts else scheme.points
-                of_scheme = scheme.weights[-len(places) :]
+                fine = _integrals(point, equations, x, intervals, tau, other_names) @ weights
+                points = scheme.points[1:] if not scheme.starts else scheme.points
+                of_scheme = scheme.weights[-len(points) :]
                 coarse = (
-                    _integrals(point, equations, equations.states(some, places), some, places, other_names) @ of_scheme
+                    _integrals(point, equations, equations.states(intervals, points), intervals, points, other_names)
+                    @ of_scheme
                 )
                 sizes = 1.0 + np.abs(list(solution.integrals.values()))
-                missed = np.abs(fine - coarse) * mesh.widths[some] / sizes[:, None]
-                errors[some] = np.maximum(errors[some], missed.max(axis=0))
+                missed = np.abs(fine - coarse) * mesh.widths[intervals] / sizes[:, None]
+                errors[intervals] = np.maximum(errors[intervals], missed.max(axis=0))
     return np.where(np.isnan(errors), np.inf, errors)
 
 
@@ -88,15 +89,15 @@ def _integrals(
     point: CollocationPoint,
     equations: EquationsAlong,
     x: Floats,
-    some: Indices,
+    intervals: Indices,
     tau: Floats,
     other_names: Sequence[str],
 ) -> Floats:
     """Integrands (integrals, k, n) times the duration for states `x` (k, n, nx) at the places `tau` (n,)."""
-    count = len(some) * len(tau)
-    w = np.hstack([x.reshape(count, -1), equations.inputs_at(some, tau, other_names).reshape(count, -1)])
-    values = point_values(point, equations, w, equations.fractions(some, tau).ravel())[1]
-    return np.asarray(values.T.reshape(-1, len(some), len(tau)))
+    count = len(intervals) * len(tau)
+    w = np.hstack([x.reshape(count, -1), equations.inputs_at(intervals, tau, other_names).reshape(count, -1)])
+    values = point_values(point, equations, w, equations.fractions(intervals, tau).ravel())[1]
+    return np.asarray(values.T.reshape(-1, len(intervals), len(tau)))
 
 
 def control_degree(scheme: Scheme) -> int:
@@ -110,7 +111,7 @@ def finer_quadrature(count: int) -> tuple[Floats, Floats]:
     from numpy.polynomial.legendre import legroots
 
     # the zeros of P_{n-1} - P_n, of which 1 is the last
-    roots = legroots(np.concatenate([np.zeros(count - 1), [1.0, -1.0]]))
+    roots = legroots(np.concatenate([np.zeros(count - 1), [1.0, -1.0]])).real  # complex from NumPy 2.5 on
     points = np.concatenate([0.5 * (np.sort(roots)[:-1] + 1.0), [1.0]])
     D = derivative_matrix(np.concatenate([[0.0], points]))[1:, 1:]
     return points, np.asarray(np.linalg.inv(D), float)
@@ -165,14 +166,14 @@ def violations_between_points(
     states = [v.name for v in phase.system.states]
     other_names = point.names[len(states) :]
     trajectories, path, fractions = [], [], []
-    for scheme, some in solution.mesh.groups:
+    for scheme, intervals in solution.mesh.groups:
         gaps = zip(scheme.points, scheme.points[1:], strict=False)
         tau = np.concatenate([*(np.linspace(a, b, FINER, endpoint=False) for a, b in gaps), [1.0]])
-        x = equations.states(some, tau).reshape(-1, len(states))
+        x = equations.states(intervals, tau).reshape(-1, len(states))
         trajectories.append(x)
-        fractions.append(equations.fractions(some, tau).ravel())
+        fractions.append(equations.fractions(intervals, tau).ravel())
         if phase.path:
-            w = np.hstack([x, equations.inputs_at(some, tau, other_names).reshape(len(x), -1)])
+            w = np.hstack([x, equations.inputs_at(intervals, tau, other_names).reshape(len(x), -1)])
             path.append(point_values(point, equations, w, fractions[-1])[0])
     times = solution.t0 + np.concatenate(fractions) * equations.duration
     violations = {}
@@ -213,8 +214,8 @@ def oscillations(solution: PhaseSolution) -> Iterator[Oscillation]:
         if np.ptp(values) < SMALL * min(high - low, 1.0 + float(abs(values).max())):
             continue
         begin, end = float(times[turning[0]]), float(times[turning[-1]])
-        places = np.linspace(begin, end, FINER * steps * len(turning))
-        between = solution.at((places - solution.t0) / (solution.tf - solution.t0))[name]
+        fractions = np.linspace(begin, end, FINER * steps * len(turning))
+        between = solution.at((fractions - solution.t0) / (solution.tf - solution.t0))[name]
         beyond = max(low - float(between.min()), float(between.max()) - high, 0.0)
         yield Oscillation(name, begin, end, float(abs(np.diff(values[turning])).max()), beyond, pulses)
 

@@ -36,32 +36,32 @@ class EquationsAlong:
         """tf - t0 (s)."""
         return self.solution.tf - self.solution.t0
 
-    def fractions(self, some: Indices, tau: Floats) -> Floats:
-        """Fractions (k, n) of the phase at the places `tau` (n,) of the intervals `some` (k,)."""
+    def fractions(self, intervals: Indices, tau: Floats) -> Floats:
+        """Fractions (k, n) of the phase at the places `tau` (n,) of the intervals `intervals` (k,)."""
         mesh = self.solution.mesh
-        return np.asarray(mesh.nodes[some, None] + mesh.widths[some, None] * tau)
+        return np.asarray(mesh.nodes[intervals, None] + mesh.widths[intervals, None] * tau)
 
-    def states(self, some: Indices, tau: Floats) -> Floats:
-        """States (k, n, nx) at the places `tau` (n,) of the intervals `some` (k,), which have one scheme."""
-        mesh, solved = self.solution.mesh, self.solution
-        scheme = mesh.schemes[some[0]]
+    def states(self, intervals: Indices, tau: Floats) -> Floats:
+        """States (k, n, nx) at the places `tau` (n,) of the intervals `intervals` (k,), which have one scheme."""
+        mesh, solution = self.solution.mesh, self.solution
+        scheme = mesh.schemes[intervals[0]]
         of_values, of_rates = scheme.states_at(tau)
-        slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
-        h = self.duration * mesh.widths[some, None]
+        slots = mesh.bases[intervals, None] + np.arange(scheme.steps + 1)
+        h = self.duration * mesh.widths[intervals, None]
         trajectories = [
-            solved.values[v.name][slots] @ of_values.T + h * (solved.rates[v.name][slots] @ of_rates.T)
+            solution.values[v.name][slots] @ of_values.T + h * (solution.rates[v.name][slots] @ of_rates.T)
             for v in self.phase.system.states
         ]
         return np.stack(trajectories, axis=2)
 
-    def inputs_at(self, some: Indices, tau: Floats, names: Sequence[str]) -> Floats:
+    def inputs_at(self, intervals: Indices, tau: Floats, names: Sequence[str]) -> Floats:
         """Controls, algebraic variables or unknown rates (k, n, names) at these places, within their bounds."""
-        mesh, solved = self.solution.mesh, self.solution
-        scheme = mesh.schemes[some[0]]
-        slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
+        mesh, solution = self.solution.mesh, self.solution
+        scheme = mesh.schemes[intervals[0]]
+        slots = mesh.bases[intervals, None] + np.arange(scheme.steps + 1)
         weights = scheme.controls_at(tau).T
-        trajectories = [np.clip(solved.values[n][slots] @ weights, *solved.bounds[n]) for n in names]
-        return np.stack(trajectories, axis=2) if names else np.empty((len(some), len(tau), 0))
+        trajectories = [np.clip(solution.values[n][slots] @ weights, *solution.bounds[n]) for n in names]
+        return np.stack(trajectories, axis=2) if names else np.empty((len(intervals), len(tau), 0))
 
     def data(self, fractions: Floats) -> Floats:
         """The data entries (n, nq) at `fractions` (n,) of the phase."""
@@ -72,17 +72,17 @@ class EquationsAlong:
         """Parameters (np,) of the system."""
         return np.array([self.parameters[v.name] for v in self.phase.system.parameters])
 
-    def rates(self, states: Floats, some: Indices, tau: Floats) -> Floats:
+    def rates(self, states: Floats, intervals: Indices, tau: Floats) -> Floats:
         """The rates (k, n, nx) from the equations for `states` (k, n, nx) and the interpolated controls."""
         system = self.phase.system
-        fractions = self.fractions(some, tau).ravel()
+        fractions = self.fractions(intervals, tau).ravel()
         count = len(fractions)
-        u = self.inputs_at(some, tau, [v.name for v in system.controls]).reshape(count, -1)
-        z = self.inputs_at(some, tau, [v.name for v in system.algebraic]).reshape(count, -1)
+        u = self.inputs_at(intervals, tau, [v.name for v in system.controls]).reshape(count, -1)
+        z = self.inputs_at(intervals, tau, [v.name for v in system.algebraic]).reshape(count, -1)
         t = self.solution.t0 + fractions * self.duration
         arguments = (states.reshape(count, -1), u, z, np.tile(self.p, (count, 1)), self.data(fractions), t[:, None])
-        evaluated, _ = explicit_rates(system).map(count)(*(array.T for array in arguments))
-        return np.asarray(evaluated, float).T.reshape(states.shape)
+        rates, _ = explicit_rates(system).map(count)(*(array.T for array in arguments))
+        return np.asarray(rates, float).T.reshape(states.shape)
 
 
 def data_at(phase: Phase, fractions: Floats, t0: float, tf: float) -> Floats:

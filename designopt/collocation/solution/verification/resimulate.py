@@ -59,8 +59,8 @@ class Resimulation:
     @property
     def end(self) -> float:
         """The last node (s) that the run from the initial states reaches."""
-        reached = np.isfinite(np.stack(list(self.states.values()))).all(axis=0)
-        return float(self.times[np.flatnonzero(reached)[-1]])
+        is_reached = np.isfinite(np.stack(list(self.states.values()))).all(axis=0)
+        return float(self.times[np.flatnonzero(is_reached)[-1]])
 
 
 def resimulate(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
@@ -126,12 +126,12 @@ class _Segments:
         mesh, values = self.equations.solution.mesh, self.equations.solution.values
         longest = max(len(scheme.collocated) for scheme in mesh.schemes)
         coefficients = np.zeros((len(mesh), longest, len(self.names)))
-        for scheme, some in mesh.groups:
+        for scheme, intervals in mesh.groups:
             count = len(scheme.collocated)
             inverse = np.linalg.inv(legvander(2.0 * scheme.collocated - 1.0, count - 1))
-            slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)[-count:]
+            slots = mesh.bases[intervals, None] + np.arange(scheme.steps + 1)[-count:]
             for i, name in enumerate(self.names):
-                coefficients[some, :count, i] = values[name][slots] @ inverse.T
+                coefficients[intervals, :count, i] = values[name][slots] @ inverse.T
         return coefficients
 
     def inputs_at(self, segments: Indices, tau: Floats) -> Floats:
@@ -145,9 +145,9 @@ class _Segments:
     def _stages(self, segments: Indices, tau: Floats, delta: Floats) -> tuple[Floats, ...]:
         """All arguments of `step` but the states, for steps (k,) of widths `delta` from places `tau` of segments."""
         equations, mesh = self.equations, self.equations.solution.mesh
-        places = tau[:, None] + delta[:, None] * self.stages
-        fractions = mesh.nodes[segments, None] + mesh.widths[segments, None] * places
-        values = self.inputs_at(segments, places).reshape(len(tau), -1)
+        stage_times = tau[:, None] + delta[:, None] * self.stages
+        fractions = mesh.nodes[segments, None] + mesh.widths[segments, None] * stage_times
+        values = self.inputs_at(segments, stage_times).reshape(len(tau), -1)
         data = equations.data(fractions.ravel()).reshape(len(tau), -1)
         t = equations.solution.t0 + fractions * equations.duration
         h = equations.duration * mesh.widths[segments] * delta
@@ -186,10 +186,10 @@ class _Segments:
             good = norm <= 1.0
             with np.errstate(divide="ignore"):
                 width[active] = delta * np.clip(0.9 * norm ** (-1.0 / 8.0), 0.2, np.where(good, 10.0, 1.0))
-            reached = active[good]
-            accepted.append((segments[reached], at[reached], delta[good]))
-            x[:, reached] = np.asarray(new, float)[:, good]
-            at[reached] += delta[good]
+            active_good = active[good]
+            accepted.append((segments[active_good], at[active_good], delta[good]))
+            x[:, active_good] = np.asarray(new, float)[:, good]
+            at[active_good] += delta[good]
             arrived = at >= 1.0 - 1e-12
             lost |= self._lost(x)
             lost[active] |= ~np.isfinite(norm) & (delta < SMALLEST)
@@ -231,34 +231,34 @@ class _Segments:
     def _repeat(self, x: Floats, steps: Steps, k: int, nodes: Floats) -> tuple[Floats, int, float]:
         """Take `steps` from segment `k` on as long as their errors are small, and fill `nodes`: states, segment and
         place of the end."""
-        which, begins, delta = steps
-        at = int(np.searchsorted(which, k))
-        while at < len(which):
-            size = min(AT_ONCE, len(which) - at)
+        segments, begins, delta = steps
+        at = int(np.searchsorted(segments, k))
+        while at < len(segments):
+            size = min(AT_ONCE, len(segments) - at)
             part, fill = slice(at, at + size), (0, AT_ONCE - size)  # steps of zero length fill the rest
             stage_inputs = self._stages(
-                np.pad(which[part], fill, mode="edge"), np.pad(begins[part], fill), np.pad(delta[part], fill)
+                np.pad(segments[part], fill, mode="edge"), np.pad(begins[part], fill), np.pad(delta[part], fill)
             )
             states, five, three = (np.asarray(e, float) for e in self.many(x, *stage_inputs))
             bad = np.append((self._norm(stage_inputs[-1][0], five, three) > 1.0) | self._lost(states), True)[: size + 1]
             bad[size] = True
             good = int(np.argmax(bad))
-            last = at + np.flatnonzero(which[at : at + good] != np.append(which, -1)[at + 1 : at + good + 1])
-            nodes[:, which[last] + 1] = states[:, last - at]
+            last = at + np.flatnonzero(segments[at : at + good] != np.append(segments, -1)[at + 1 : at + good + 1])
+            nodes[:, segments[last] + 1] = states[:, last - at]
             x = states[:, good - 1] if good else x
             at += good
             if good < size:
-                return x, int(which[at]), float(begins[at])
+                return x, int(segments[at]), float(begins[at])
         return x, nodes.shape[1] - 1, 0.0
 
     def _stiff(self, x: Floats, segment: int, tau: float) -> Floats:
         """The end of one segment from states `x` at its place `tau`, by an implicit method."""
         equations, mesh, nx = self.equations, self.equations.solution.mesh, len(self.size)
-        which, h = np.array([segment]), equations.duration * mesh.widths[segment]
+        segments, h = np.array([segment]), equations.duration * mesh.widths[segment]
         correction = x[nx:].copy()
 
         def rhs(tau: float, state: Floats) -> Floats:
-            values = self.inputs_at(which, np.array([[tau]]))[0, 0]
+            values = self.inputs_at(segments, np.array([[tau]]))[0, 0]
             fraction = np.array([mesh.nodes[segment] + mesh.widths[segment] * tau])
             t = equations.solution.t0 + fraction * equations.duration
             u, z = values[: self.nu], values[self.nu :]

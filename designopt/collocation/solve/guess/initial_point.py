@@ -51,49 +51,49 @@ def _default_times(phase: Phase, before: float) -> tuple[float, float]:
 
 
 def initial_point(
-    statement: ProblemFunctions, problem: TrajectoryProblem, places: Layout, boxes: ProgramBounds, guess: Guess
+    functions: ProblemFunctions, problem: TrajectoryProblem, layout: Layout, boxes: ProgramBounds, guess: Guess
 ) -> Floats:
     """All variables (n,) at `guess`, not scaled, within their boxes.
 
     Omitted unknown rates are the slopes of the guessed states; algebraic variables solve their equations if possible.
     Raises `ProblemError` (bad_guess) for unknown names and numbers that are not finite.
     """
-    point = np.zeros(places.size)
+    point = np.zeros(layout.size)
     _check(problem, guess)
     first = {**problem.guess, **guess.parameters}
-    for name, index in places.parameters.items():
+    for name, index in layout.parameters.items():
         box = (boxes.low[index], boxes.high[index])
         point[index] = np.clip(first.get(name, middle(box)), *box)
-    parameters = {name: float(point[index]) for name, index in places.parameters.items()}
+    parameters = {name: float(point[index]) for name, index in layout.parameters.items()}
     before = 0.0
-    for i, (phase, layout) in enumerate(zip(problem.phases, places.phases, strict=True)):
+    for i, (phase, phase_layout) in enumerate(zip(problem.phases, layout.phases, strict=True)):
         phase_guess = guess.phases.get(phase.name)
         if phase_guess is None and phase.start is not None:
             phase_guess = phase.start(parameters, None)
         default = default_trajectory(phase, phase_guess, before)
         before = default.tf
-        fractions = layout.mesh.fractions
-        stated = {
+        fractions = phase_layout.mesh.fractions
+        guess_values = {
             **default.only(phase.guess).at(fractions),
             **(_values(phase, phase_guess, fractions) if phase_guess else {}),
         }
-        values = {**default.at(fractions), **stated}
-        if statement.points[i].form:
+        values = {**default.at(fractions), **guess_values}
+        if functions.points[i].form:
             slopes = unknown_rates(phase, values, fractions, default.tf - default.t0)
-            values.update({name: trajectory for name, trajectory in slopes.items() if name not in stated})
-        if any(v.name not in stated for v in phase.system.algebraic):
-            solved = algebraic_values(phase, values, parameters, fractions, default.t0, default.tf)
-            values.update({name: trajectory for name, trajectory in solved.items() if name not in stated})
-        for j, name in enumerate(statement.points[i].names):
+            values.update({name: trajectory for name, trajectory in slopes.items() if name not in guess_values})
+        if any(v.name not in guess_values for v in phase.system.algebraic):
+            algebraic = algebraic_values(phase, values, parameters, fractions, default.t0, default.tf)
+            values.update({name: trajectory for name, trajectory in algebraic.items() if name not in guess_values})
+        for j, name in enumerate(functions.points[i].names):
             trajectory = values[name]
             if not np.isfinite(trajectory).all():
                 raise ProblemError("bad_guess", f"{phase.name}: {name}", "is not finite everywhere")
-            if j < statement.points[i].nx:
-                point[layout.states[:, j]] = trajectory
+            if j < functions.points[i].nx:
+                point[phase_layout.states[:, j]] = trajectory
             else:
-                point[layout.point[:, j]] = trajectory[layout.mesh.first :]
+                point[phase_layout.point[:, j]] = trajectory[phase_layout.mesh.first :]
         time_of = {"t0": default.t0, "tf": default.tf}
-        for name, index in layout.times.items():
+        for name, index in phase_layout.times.items():
             point[index] = time_of[name]
     low, high = boxes.low, boxes.high
     return np.asarray(np.clip(point, low, high))
@@ -122,9 +122,9 @@ def _check(problem: TrajectoryProblem, guess: Guess) -> None:
         if not (math.isfinite(trajectory.t0) and math.isfinite(trajectory.tf) and trajectory.t0 < trajectory.tf):
             raise ProblemError("bad_guess", name, f"runs from {trajectory.t0} to {trajectory.tf}")
     parameters = [v.name for v in problem.variables]
-    for where, stated in (("guess", problem.guess), ("parameters", guess.parameters)):
-        check_names(where, stated, parameters, "parameter", "bad_guess")
-        for name, value in stated.items():
+    for where, parameter_values in (("guess", problem.guess), ("parameters", guess.parameters)):
+        check_names(where, parameter_values, parameters, "parameter", "bad_guess")
+        for name, value in parameter_values.items():
             if not isinstance(value, Real) or not math.isfinite(value):
                 raise ProblemError("bad_guess", f"{where}.{name}", f"is {value!r}, not a finite number")
 

@@ -129,12 +129,12 @@ def _better(solution: Solution, best: Solution) -> bool:
     """Whether a later start wins: by more than the solver's tolerance, so that one optimum counts once."""
     if solution.success != best.success:
         return solution.success
-    one, second = (s.objective if s.success else s.violation for s in (solution, best))
-    return not math.isfinite(second) or one < second - SAME * max(abs(one), abs(second))
+    first, second = (s.objective if s.success else s.violation for s in (solution, best))
+    return not math.isfinite(second) or first < second - SAME * max(abs(first), abs(second))
 
 
 def spread(records: Sequence[StartRecord]) -> str:
     """The number of solved starts, and the range of their objectives, in a sentence."""
-    solved = [record.objective for record in records if record.status.success]
-    text = f"{len(solved)} of {len(records)} starts were solved"
-    return f"{text}, with objectives from {min(solved):.6g} to {max(solved):.6g}." if solved else f"{text}."
+    objectives = [record.objective for record in records if record.status.success]
+    text = f"{len(objectives)} of {len(records)} starts were solved"
+    return f"{text}, with objectives from {min(objectives):.6g} to {max(objectives):.6g}." if objectives else f"{text}."

@@ -74,8 +74,8 @@ def _simulated(
     def rhs(fraction: float, x: Floats) -> Floats:
         q = [float(np.interp(fraction, trajectory.fractions, column)) for column in data.T]
         t = trajectory.t0 + fraction * duration
-        evaluated, _ = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
-        return np.asarray(evaluated[0] * duration)
+        state_rates, _ = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
+        return np.asarray(state_rates[0] * duration)
 
     begin = np.array(list(first.values()))
     states = integrate(rhs, 0.0, begin, trajectory.fractions, TOLERANCE, FARTHEST * (1.0 + np.abs(begin)), MOST_STEPS)

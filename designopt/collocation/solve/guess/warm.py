@@ -46,21 +46,21 @@ def solve_near(program: Program, problem: TrajectoryProblem, previous: Solution,
     First with its multipliers; if this fails, or takes more than half of `cold_iterations`, with its variables alone;
     if this fails, cold. `Solution.warm_path` lists the starts.
     """
-    tried = []
+    attempts = []
     best: Solution | None = None
     for warm in ("full", "primal", "none"):
         solution = program.attempt(problem, warm=warm, previous=None if warm == "none" else previous)
-        tried.append(warm)
+        attempts.append(warm)
         if solution.success and (best is None or not best.success or solution.objective < best.objective):
             best = solution
         best = best or solution
         if solution.status is Status.CANCELLED:
-            return replace(solution, warm_path=tuple(tried))
+            return replace(solution, warm_path=tuple(attempts))
         helped = solution.success and (warm != "full" or solution.iterations <= max(HELPFUL * cold_iterations, 1.0))
         if helped:
             break
     assert best is not None
-    return replace(best, warm_path=tuple(tried))
+    return replace(best, warm_path=tuple(attempts))
 
 
 def solve_chain(program: Program, problems: Sequence[TrajectoryProblem]) -> Iterator[Solution]:
@@ -100,9 +100,9 @@ def verify(
     A chain may follow a local optimum that a cold start does not find, and vice versa.
     """
     numbers = sorted(solutions)
-    chosen = np.random.default_rng(seed).choice(numbers, size=min(count, len(numbers)), replace=False)
+    indices = np.random.default_rng(seed).choice(numbers, size=min(count, len(numbers)), replace=False)
     differences = []
-    for number in sorted(chosen.tolist()):
+    for number in sorted(indices.tolist()):
         cold, warm = program.attempt(problems[number]), solutions[number]
         apart = abs(cold.objective - warm.objective) / max(abs(cold.objective), abs(warm.objective), TINY)
         if apart > EQUAL or not cold.success:

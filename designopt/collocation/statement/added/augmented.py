@@ -28,16 +28,16 @@ def augmented(
         names = function.name_in()
         symbols = {name: ca.SX.sym(name, function.numel_in(i)) for i, name in enumerate(names)}
         symbols |= {"x": ca.SX.sym("x", len(every)), "u": ca.SX.sym("u", len(controls))}
-        x, u, more = enter(symbols["x"], symbols["u"])
+        x, u, extra_states = enter(symbols["x"], symbols["u"])
         expression = function(*{**symbols, "x": x, "u": u}.values())
-        expression = ca.vertcat(expression, more) if rates else expression
+        expression = ca.vertcat(expression, extra_states) if rates else expression
         return ca.Function(function.name(), list(symbols.values()), [expression], names, function.name_out())
 
     if form is None:
-        stated: dict[str, Any] = {"rhs": extended(system.rhs, rates=True), "output": extended(system.output)}
+        functions: dict[str, Any] = {"rhs": extended(system.rhs, rates=True), "output": extended(system.output)}
     else:
         residual, rates, output = extended(form.residual), extended(form.rates, rates=True), extended(form.output)
-        stated = {"residual_form": ResidualForm(form.unknowns, residual, rates, output)}
+        functions = {"residual_form": ResidualForm(form.unknowns, residual, rates, output)}
     return System(
         name=system.name,
         states=every,
@@ -48,5 +48,5 @@ def augmented(
         outputs=system.outputs,
         algebraic_residual=extended(system.algebraic_residual),
         vectors=system.vectors,
-        **stated,
+        **functions,
     )

@@ -38,8 +38,8 @@ def with_peaks(
         state = f"{'smallest' if peak.extremum == 'smallest' else 'largest'}_{name}"
         peaks[name] = replace(peak, state=state)
         phases[peak.phase] = _phase(phases[peak.phase], name, peaks[name], sizes.get(name, 1.0))
-    if named := [name for name in peaks if name in problem.figures]:
-        raise ProblemError("bad_statement", f"peaks.{named[0]}", "is also the name of a figure: rename it")
+    if names_twice := [name for name in peaks if name in problem.figures]:
+        raise ProblemError("bad_statement", f"peaks.{names_twice[0]}", "is also the name of a figure: rename it")
     figures = {name: _Level(peak.phase, peak.state) for name, peak in peaks.items()}
     return replace(problem, phases=list(phases.values()), figures={**problem.figures, **figures}, peaks=peaks)
 
@@ -82,7 +82,7 @@ def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
         text = f"'{peak.state}' is the name of this peak: rename the variable or the path constraint"
         raise ProblemError("bad_statement", f"peaks.{name}", text)
     low = 0.0 if peak.extremum == "size" else -math.inf
-    stated = {
+    limits = {
         label: Constraint(_Room(peak.value, peak.state, sign), 0.0, unit=peak.unit, at=peak.at)
         for label, sign in rows.items()
     }
@@ -91,7 +91,7 @@ def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
     return replace(
         phase,
         system=augmented(system, [level], system.controls, lambda x, u: (x[:-1], u, 0.0)),
-        path={**phase.path, **({} if peak.at else stated)},
-        samples={**phase.samples, **(stated if peak.at else {})},
+        path={**phase.path, **({} if peak.at else limits)},
+        samples={**phase.samples, **(limits if peak.at else {})},
         guess={**phase.guess, peak.state: (first, first)},
     )

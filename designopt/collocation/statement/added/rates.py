@@ -107,9 +107,11 @@ class _Square:
 def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
     """The system of `phase` with the controls of `rates` among its states."""
     system = phase.system
-    moved = [v for v in system.controls if v.name in rates]
+    rate_controls = [v for v in system.controls if v.name in rates]
     remaining = [v for v in system.controls if v.name not in rates]
-    new = [Variable(f"{v.name}_rate", f"{v.unit or '1'}/s", rates[v.name].low, rates[v.name].high) for v in moved]
+    new = [
+        Variable(f"{v.name}_rate", f"{v.unit or '1'}/s", rates[v.name].low, rates[v.name].high) for v in rate_controls
+    ]
     if unnamed := {v.name for v in new} & {v.name for v in (*system.states, *system.controls, *system.parameters)}:
         text = f"'{min(unnamed)}' is the name of the rate of a control: rename the variable"
         raise ProblemError("bad_statement", f"{phase.name}: system {system.name}", text)
@@ -117,8 +119,8 @@ def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
 
     def enter(x: Any, u: Any) -> tuple[Any, Any, Any]:
         """The controls from the present states; the rates are the last of the new ones."""
-        states, rest = iter(range(nx, nx + len(moved))), iter(range(len(remaining)))
+        states, rest = iter(range(nx, nx + len(rate_controls))), iter(range(len(remaining)))
         controls = [x[next(states)] if v.name in rates else u[next(rest)] for v in system.controls]
         return x[:nx], ca.vertcat(*controls), u[len(remaining) :]
 
-    return augmented(system, moved, (*remaining, *new), enter)
+    return augmented(system, rate_controls, (*remaining, *new), enter)

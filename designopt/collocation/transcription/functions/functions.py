@@ -55,7 +55,7 @@ class EndSymbols:
 
 def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) -> EndSymbols:
     """The functions of the ends. Raises `ProblemError` for unknown names in them."""
-    phases, named = [], {}
+    phases, values_by_name = [], {}
     parameters = {v.name: ca.SX.sym(v.name) for v in problem.variables}
     for phase, point in zip(problem.phases, points, strict=True):
         states, vectors = point.names[: point.nx], phase.system.vectors
@@ -68,7 +68,7 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
             column(list(x0.values())), column(list(xf.values())), t0, tf, column(list(integral.values())),
             column(list(constant.values())),
         ))  # fmt: skip
-        named[phase.name] = PhaseEnds(
+        values_by_name[phase.name] = PhaseEnds(
             EndVariables(x0, t0, states, vectors),
             EndVariables(xf, tf, states, vectors),
             t0,
@@ -77,7 +77,7 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
             Named(constant, "data entry that is a number"),
         )
     parameter_multipliers = stacked(parameters, [v for phase in problem.phases for v in phase.system.vectors])
-    e = Ends(Named(named, "phase"), Named({**parameters, **parameter_multipliers}, "parameter"))
+    e = Ends(Named(values_by_name, "phase"), Named({**parameters, **parameter_multipliers}, "parameter"))
     figures = {n: stated(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
     figures.update({n: stated(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
     cost = stated("cost", problem.cost, e, scalar=True)
@@ -125,8 +125,8 @@ def linear_integrals(problem: TrajectoryProblem, symbols: EndSymbols) -> dict[tu
         for j, integral in enumerate(phase.integrals.values()):
             symbol = integrals[j]
             slope = ca.jacobian(symbols.cost, symbol)
-            limited = integral.low > -float("inf") or integral.high < float("inf")
-            if slope.is_constant() and not limited and not ca.depends_on(constraint_rows, symbol):
+            has_limit = integral.low > -float("inf") or integral.high < float("inf")
+            if slope.is_constant() and not has_limit and not ca.depends_on(constraint_rows, symbol):
                 factors[i, j] = float(slope)
     return factors
 
@@ -263,9 +263,9 @@ class SideBySide:
 
     def with_more(self, *arguments: Any) -> SideBySide:
         """The same with further arguments of these points."""
-        more = SideBySide([*self.arguments, *arguments], self.count)
-        more._parts = self._parts.copy()
-        return more
+        extended_points = SideBySide([*self.arguments, *arguments], self.count)
+        extended_points._parts = self._parts.copy()
+        return extended_points
 
     def parts(self) -> tuple[list[Any], list[Any]]:
         """The arguments of whole blocks, and those of the rest."""

@@ -34,16 +34,16 @@ WORDS = {
 _KNOWN: WeakKeyDictionary[ProblemFunctions, tuple[str, ...]] = WeakKeyDictionary()
 
 
-def nonsmooth_warnings(statement: ProblemFunctions) -> tuple[str, ...]:
+def nonsmooth_warnings(functions: ProblemFunctions) -> tuple[str, ...]:
     """One warning for each rate, equation, constraint or integrand with a kink in a variable of the point."""
-    if statement not in _KNOWN:
-        _KNOWN[statement] = tuple(_warnings(statement))
-    return _KNOWN[statement]
+    if functions not in _KNOWN:
+        _KNOWN[functions] = tuple(_warnings(functions))
+    return _KNOWN[functions]
 
 
-def _warnings(statement: ProblemFunctions) -> Iterator[str]:
-    for i, point in enumerate(statement.points):
-        if not _suspicious(statement, i):
+def _warnings(functions: ProblemFunctions) -> Iterator[str]:
+    for i, point in enumerate(functions.points):
+        if not _suspicious(functions, i):
             continue
         for name, expression in parts(point):
             kinks = _kinks(expression, point.w)
@@ -57,14 +57,14 @@ def _warnings(statement: ProblemFunctions) -> Iterator[str]:
 def parts(point: CollocationPoint) -> Iterator[tuple[str, Any]]:
     """The expressions of a point, each with its description."""
     phase = point.phase
-    expressions, which = point.equations(range(len(phase.integrals)))
+    expressions, row_ranges = point.equations(range(len(phase.integrals)))
     path = [name for name, size in zip(phase.path, point.path_sizes, strict=True) for _ in range(size)]
     tables: list[tuple[str, Sequence[str], range]] = [
-        ("rate of", [v.name for v in phase.system.states], which.rates),
-        ("equation of", [v.name for v in point.form.unknowns] if point.form else [], which.residuals),
-        ("algebraic equation of", [v.name for v in phase.system.algebraic], which.algebraic),
-        ("path constraint", path, which.path),
-        ("integrand", list(phase.integrals), which.integrands),
+        ("rate of", [v.name for v in phase.system.states], row_ranges.rates),
+        ("equation of", [v.name for v in point.form.unknowns] if point.form else [], row_ranges.residuals),
+        ("algebraic equation of", [v.name for v in phase.system.algebraic], row_ranges.algebraic),
+        ("path constraint", path, row_ranges.path),
+        ("integrand", list(phase.integrals), row_ranges.integrands),
     ]
     for word, names, rows in tables:
         for name, row in zip(names, rows, strict=True):
@@ -87,12 +87,12 @@ def _rough_table(function: Any) -> bool:
     if function.class_name() not in ("LinearInterpolant", "BSplineInterpolant"):
         return False
     x = ca.SX.sym("x", function.numel_in(0))
-    places = np.random.default_rng(0).random((x.numel(), 5))
+    points = np.random.default_rng(0).random((x.numel(), 5))
     for i in range(x.numel()):
         third = function(x)
         for _ in range(3):  # nonzero for a cubic spline
             third = ca.jacobian(third, x[i])
-        if not np.asarray(ca.Function("third", [x], [ca.densify(third)])(places), float).any():
+        if not np.asarray(ca.Function("third", [x], [ca.densify(third)])(points), float).any():
             return True
     return False
 

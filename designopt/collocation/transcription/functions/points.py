@@ -86,8 +86,8 @@ class CollocationPoint:
             y = _evaluated(phase, "output", system.output, arguments)
             outputs = {v.name: y[i] for i, v in enumerate(system.outputs)}
             _check_outputs(phase, outputs, {**symbols, **data})
-        named = {**symbols, **data, **outputs}
-        self.symbols = Symbols({**named, **stacked(named, system.vectors)}, t)
+        values_by_name = {**symbols, **data, **outputs}
+        self.symbols = Symbols({**values_by_name, **stacked(values_by_name, system.vectors)}, t)
         empty = ca.SX(0, 1)
         if form is None:
             rates, residuals = _evaluated(phase, "rhs", system.rhs, arguments), empty
@@ -159,12 +159,12 @@ class PointFunctions:
 
 def equal_key(point: CollocationPoint, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> object:
     """A key that is equal for points whose functions are the same operations of arguments in the same places."""
-    rows, which = point.equations(integrals)
+    rows, row_ranges = point.equations(integrals)
     try:
         text = ca.Function("point", point.arguments, [rows, point.running_cost(weights)]).serialize()
     except RuntimeError:  # functions that differ only by address
         return point
-    return text, which.rates, which.residuals, which.algebraic, which.path, which.integrands
+    return text, row_ranges.rates, row_ranges.residuals, row_ranges.algebraic, row_ranges.path, row_ranges.integrands
 
 
 def point_functions(
@@ -172,7 +172,7 @@ def point_functions(
 ) -> PointFunctions:
     """The functions of a point: constraints have the integrands of `integrals`, the cost consists of those of
     `weights`. Raises `ProblemError` for invalid expressions."""
-    rows, which = point.equations(integrals)
+    rows, row_ranges = point.equations(integrals)
     cost = point.running_cost(weights)
     variables = ca.vertcat(point.w, point.theta)
     multipliers, of_cost = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
@@ -207,7 +207,7 @@ def point_functions(
         hessian=of_lagrangian,
         hessian_rows=np.array(H.row(), np.int64),
         hessian_columns=_columns(H),
-        rows=which,
+        rows=row_ranges,
         operations=int(constraint_multipliers.n_nodes() + of_lagrangian.n_nodes()),
     )
 

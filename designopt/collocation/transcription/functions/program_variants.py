@@ -26,19 +26,19 @@ DRAWN = ((0.1, 1.0), (-2.0, 2.0))
 TABLES = ("states", "controls", "algebraic", "parameters", "data", "outputs")
 
 
-def check_expressions(statement: ProblemFunctions, problem: TrajectoryProblem) -> None:
-    """Raises `ProblemError` (bad_statement) if an expression of `problem` differs from that of `statement`.
+def check_expressions(functions: ProblemFunctions, problem: TrajectoryProblem) -> None:
+    """Raises `ProblemError` (bad_statement) if an expression of `problem` differs from that of `functions`.
 
     Identical function and system objects are equal; for others the values are compared at some points. Other checks
     report names that differ from the statement.
     """
-    before = statement.problem
+    before = functions.problem
     if _names(before) != _names(problem):
         return
     for what in ("terms", "figures"):
         _check_names(what, list(getattr(before, what)), list(getattr(problem, what)))
-    for stated, phase, point in zip(before.phases, problem.phases, statement.points, strict=True):
-        _check_phase(statement, stated, phase, point)
+    for built_phase, phase, point in zip(before.phases, problem.phases, functions.points, strict=True):
+        _check_phase(functions, built_phase, phase, point)
     after = _functions(problem, before)
     if not _equal(_functions(before, before), after):
         names = ["cost", *(f"constraints.{n}" for n in before.constraints)]
@@ -51,7 +51,7 @@ def check_expressions(statement: ProblemFunctions, problem: TrajectoryProblem) -
         figures = dict(zip(before.figures, unlimited[len(terms) :], strict=True))
         constraints = {n: replace(c, value=limits[n]) for n, c in before.constraints.items()}
         variant = replace(before, cost=cost, constraints=constraints, terms=terms, figures=figures)
-        ends_before, ends_after = statement.ends, end_symbols(variant, statement.points)
+        ends_before, ends_after = functions.ends, end_symbols(variant, functions.points)
         _compare(
             names, (ends_before.all, list(_end_names(ends_before))), (ends_after.all, list(_end_names(ends_after)))
         )
@@ -74,20 +74,20 @@ def _functions(problem: TrajectoryProblem, before: TrajectoryProblem) -> Functio
     return [problem.cost, *constraints, *problem.terms.values(), *problem.figures.values()]
 
 
-def _check_phase(statement: ProblemFunctions, stated: Phase, phase: Phase, point: CollocationPoint) -> None:
+def _check_phase(built_functions: ProblemFunctions, built_phase: Phase, phase: Phase, point: CollocationPoint) -> None:
     def functions(phase: Phase) -> Functions:
         tables = (phase.path, phase.integrals, phase.samples)
         return [entry.value for table in tables for entry in table.values()]
 
-    same = stated.system is phase.system
-    if same and _equal(functions(stated), functions(phase)):
+    same = built_phase.system is phase.system
+    if same and _equal(functions(built_phase), functions(phase)):
         return
     if not same:
         for table in TABLES:
-            before, after = ([v.name for v in getattr(s, table)] for s in (stated.system, phase.system))
+            before, after = ([v.name for v in getattr(s, table)] for s in (built_phase.system, phase.system))
             _check_names(f"{phase.name}: {table} of the system", before, after)
     # times and data may be other numbers, or numbers instead of ranges: the expressions are the same
-    with_stated_numbers = replace(phase, t0=stated.t0, tf=stated.tf, data=stated.data)
+    with_stated_numbers = replace(phase, t0=built_phase.t0, tf=built_phase.tf, data=built_phase.data)
     variant_point = CollocationPoint(with_stated_numbers, residual=point.form is not None)
     names = [f"{phase.name}: rate of {v.name}" for v in phase.system.states]
     names += [f"{phase.name}: equations of the system"] * 2
@@ -99,7 +99,7 @@ def _check_phase(statement: ProblemFunctions, stated: Phase, phase: Phase, point
         (variant_point.arguments, list(_point_expressions(variant_point))),
     )
     for sample in phase_samples(0, variant_point):
-        (stated_sample,) = [s for s in statement.samples if s.where == sample.where]
+        (stated_sample,) = [s for s in built_functions.samples if s.where == sample.where]
         if stated_sample.data_names == sample.data_names:
             _compare(
                 [sample.where], (stated_sample.arguments, [stated_sample.value]), (sample.arguments, [sample.value])
@@ -107,11 +107,11 @@ def _check_phase(statement: ProblemFunctions, stated: Phase, phase: Phase, point
 
 
 def _point_expressions(point: CollocationPoint) -> Iterator[Any]:
-    rows, which = point.equations([])
+    rows, row_ranges = point.equations([])
     yield from ca.vertsplit(point.rates)
-    yield rows[which.residuals.start : which.residuals.stop]
-    yield rows[which.algebraic.start : which.algebraic.stop]
-    edges = np.cumsum([which.path.start, *point.path_sizes]).tolist()
+    yield rows[row_ranges.residuals.start : row_ranges.residuals.stop]
+    yield rows[row_ranges.algebraic.start : row_ranges.algebraic.stop]
+    edges = np.cumsum([row_ranges.path.start, *point.path_sizes]).tolist()
     yield from (rows[a:b] for a, b in itertools.pairwise(edges))
     yield from point.integrands
 

@@ -38,7 +38,7 @@ class SamplePoint:
 
     def __init__(self, phase: int, point: CollocationPoint, kind: str, name: str, number: int = -1) -> None:
         self.phase, self.kind, self.name, self.number = phase, kind, name, number
-        self.stated = point.phase
+        self.phase_statement = point.phase
         entry = point.phase.integrals[name] if kind == "sum" else point.phase.samples[name]
         assert entry.at is not None
         self.where = f"{point.phase.name}: {'integrals' if kind == 'sum' else 'samples'}.{name}"
@@ -153,13 +153,13 @@ def sample_entries(
         text = f"values between the points of {mesh.schemes[0].name} are not linear in the variables: use radau"
         raise ProblemError("bad_statement", point.where, text)
     fractions = fractions_of(phase, point)
-    intervals, places = mesh.interval_of(fractions)
+    intervals, tau = mesh.interval_of(fractions)
     entries: list[tuple[Any, Any, Any, Any]] = []
     nx, nw = states.shape[1], point.nw
-    for scheme, some in mesh.groups:
-        of_scheme = np.flatnonzero(np.isin(intervals, some))
-        state_multipliers, _ = scheme.states_at(places[of_scheme])
-        of_controls = scheme.controls_at(places[of_scheme])
+    for scheme, group in mesh.groups:
+        of_scheme = np.flatnonzero(np.isin(intervals, group))
+        state_multipliers, _ = scheme.states_at(tau[of_scheme])
+        of_controls = scheme.controls_at(tau[of_scheme])
         for r in range(scheme.steps + 1):
             slots = mesh.bases[intervals[of_scheme]] + r
             entries.append(_entries(of_scheme, np.arange(nx), states[slots], state_multipliers[:, r]))
@@ -255,5 +255,5 @@ def numeric_arguments(
     )
     data = parameters[layout.begin : layout.signals].reshape(n, -1)
     signals = parameters[layout.signals : layout.end].reshape(n, -1)
-    shared = (np.tile(part[:, None], n) for part in (theta, constants))
-    return [W.T, *shared, signals.T, layout.fractions[None], data.T]
+    constant_arrays = (np.tile(part[:, None], n) for part in (theta, constants))
+    return [W.T, *constant_arrays, signals.T, layout.fractions[None], data.T]

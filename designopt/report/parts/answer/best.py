@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from designopt.counts import count, plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.labels import (
     answer_digits,
     baseline_label,
@@ -31,7 +31,7 @@ MAX_LISTED = 8
 UNFOLDED = 12
 
 
-@report("best", version=1)
+@report_part("best", version=1)
 def best(result: Result) -> Section | None:
     """Comparison of the chosen designs (best of each objective, compromise) with all their results."""
     if not result.problem.objectives:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt import decision as rules
 from designopt.arrays import Floats
 from designopt.counts import count, plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout
 from designopt.report.labels import (
     design_values,
@@ -52,7 +52,7 @@ _MEANING = {
 }
 
 
-@report("decision", version=1)
+@report_part("decision", version=1)
 def decision(result: Result) -> Section | None:
     """The hypervolume, the design that each rule selects from the front, and the sensitivity to weights."""
     m = len(result.problem.objectives)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.counts import plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
 from designopt.report.parts.answer import violated_limits
@@ -35,7 +35,7 @@ AT_BOUND = 0.001
 WARNED = 0.5
 
 
-@report("limits", version=1)
+@report_part("limits", version=1)
 def limits(result: Result) -> Section | None:
     """Active bounds and limits of the front, in words and numbers."""
     front = np.asarray(result.front(), dtype=np.intp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.counts import count, plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.labels import listed, number
 from designopt.report.no_design import failed_baselines
 from designopt.report.notable import (
@@ -31,7 +31,7 @@ from designopt.study.remarks import study_remarks
 MAX_LISTED = 8
 
 
-@report("overview", version=1)
+@report_part("overview", version=1)
 def overview(result: Result) -> Section:
     """The question in words, a short answer with its front, and the effort."""
     study, problem = result.study, result.problem

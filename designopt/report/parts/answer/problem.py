@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from designopt.counts import count, plural
-from designopt.plugin import InputFile, Plugin, Use, report
+from designopt.plugin import InputFile, Plugin, Use, report_part
 from designopt.report.labels import number, stage_label, with_unit
 from designopt.report.parts.answer.overview import duration
 from designopt.report.section import Section, Table, with_a_value
@@ -26,7 +26,7 @@ LISTED = 30
 LISTED_VALUES = 8
 
 
-@report("problem", version=1)
+@report_part("problem", version=1)
 def problem(result: Result) -> Section:
     """Parameters, objectives, conditions and solvers of the study."""
     study, outcomes = result.study, result.outcomes

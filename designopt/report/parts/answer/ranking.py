@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.counts import plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.designs import design_label
 from designopt.report.labels import number, objective_labels, objective_values, plain, titled
@@ -26,7 +26,7 @@ LETTERS = 56
 Rows = NDArray[np.intp]
 
 
-@report("ranking", version=1)
+@report_part("ranking", version=1)
 def ranking(result: Result) -> Section | None:
     """Comparison of the designs of a small study: the smallest and the largest value of each objective, and all in the
     order of the first one. Of more than `MOST` designs it shows the first ones of this order and, in any case, the

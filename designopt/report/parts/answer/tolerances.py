@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.counts import count, plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.labels import (
     as_subject,
     chosen_labels,
@@ -22,7 +22,7 @@ from designopt.study.sections.tolerances import ASSUMED
 from designopt.study.study import Tolerance
 
 
-@report("tolerances", version=1)
+@report_part("tolerances", version=1)
 def tolerances(result: Result) -> Section | None:
     """Designs and their neighbours within the tolerances: share that meets the limits, worst value and spread of each
     objective, and the most important parameter."""

@@ -14,7 +14,7 @@ from designopt.store.errors import resume_command
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-#: Last share of the designs of a stage, and least gain in it as a share of the value before.
+#: Last share of the designs of a stage, and least gain in it as a share of the best value, before or after.
 _LAST_SHARE, _GAIN = 0.1, 0.02
 #: Feasible designs in a row of which half are near the best once a search has converged, and shares of the best value
 #: and of the first differences from it that are near.
@@ -102,7 +102,7 @@ def rarely_tried(result: Result) -> list[str]:
         return []
     tried = space.active(outcomes.X) & ~outcomes.invalid[:, None]
     solver, clauses = result.study.stages[-1].solver.plugin.name, []
-    with_processes = "" if solver in ("gp", "auto") else ", or with gp"
+    or_with_gp = "" if solver in ("gp", "auto") else ", or with gp"
     for j, parameter in enumerate(space.free):
         if parameter.kind != "choice":
             continue
@@ -113,8 +113,9 @@ def rarely_tried(result: Result) -> list[str]:
         few = (counts < _RARELY * len(values) / len(parameter.values)) & (feasible_counts == 0)
         rare = [f"{parameter.values[i]} ({plural(int(counts[i]), 'design')})" for i in np.flatnonzero(few)]
         if rare:
+            verb, with_it = ("was", "with it") if len(rare) == 1 else ("were", "with each")
             clauses.append(
-                f"{parameter.name} {listed(rare)} was hardly tried, without a feasible design: the best design with it"
-                f" is not known; search with {parameter.name} fixed{with_processes}"
+                f"{parameter.name} {listed(rare)} {verb} hardly tried, without a feasible design: the best design"
+                f" {with_it} is not known; search with {parameter.name} fixed{or_with_gp}"
             )
     return clauses

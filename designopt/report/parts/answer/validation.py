@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.arrays import Floats, Mask
 from designopt.counts import count, plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import listed, number, objective_labels, objective_values, plain
 from designopt.report.section import Figure, Section, Table
@@ -23,7 +23,7 @@ FAR = 1.0
 DRAWN = 2000
 
 
-@report("validation", version=1)
+@report_part("validation", version=1)
 def validation(result: Result) -> Section | None:
     """The chosen designs in the validation scenarios: quantiles, share within the limits, and the worst scenario."""
     study = result.study

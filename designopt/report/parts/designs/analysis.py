@@ -8,7 +8,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.counts import count, plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.labels import (
     design_names,
     design_values,
@@ -27,7 +27,7 @@ SHOWN = 40
 WIDE, FEW, UNFOLDED = 12, 6, 10
 
 
-@report("analysis", version=1)
+@report_part("analysis", version=1)
 def analysis(result: Result) -> Section | None:
     """The figures of every design in every scenario, and the spread of many: for studies without objectives, and for
     named designs."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import number, plain, stage_label, with_unit
 from designopt.report.section import Figure, Section
@@ -21,7 +21,7 @@ LETTER = 0.02
 OBJECTIVES = 5
 
 
-@report("convergence", version=1)
+@report_part("convergence", version=1)
 def convergence(result: Result) -> Section | None:
     """The best value of each objective, and the hypervolume with a fixed reference point, over the evaluations."""
     outcomes, problem = result.outcomes, result.problem

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.counts import count, plural
-from designopt.plugin import Quantity, report
+from designopt.plugin import Quantity, report_part
 from designopt.report.chosen_markers import BASELINE, BEST, MARKERS, choice_kinds
 from designopt.report.colours import axis, layout, over_decades, scale_for
 from designopt.report.labels import (
@@ -58,7 +58,7 @@ OFFSETS = tuple((side * ax, ay) for ax in (36, 90) for side in (1, -1) for ay in
 PAIRED = 5
 
 
-@report("front", version=2)
+@report_part("front", version=2)
 def front(
     result: Result,
     *,

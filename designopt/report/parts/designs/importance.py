@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number, parameter_label, plain
 from designopt.report.section import Figure, Section, Table
@@ -14,7 +14,7 @@ from designopt.store.result import Result
 TOGETHER = 0.1
 
 
-@report("importance", version=1)
+@report_part("importance", version=1)
 def importance(result: Result) -> Section | None:
     """The share of the variation of each objective that each parameter explains."""
     shares = result.importance()

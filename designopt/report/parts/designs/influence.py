@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.counts import count, plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar, layout
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
@@ -31,7 +31,7 @@ NAMED = 3
 SAID = 6
 
 
-@report("influence", version=1)
+@report_part("influence", version=1)
 def influence(result: Result) -> Section | None:
     """Sensitivity indices with confidence intervals, for every sensitivity stage."""
     findings: list[str] = []

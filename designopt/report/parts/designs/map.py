@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.counts import plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.chosen_markers import COMPROMISE, MARKERS
 from designopt.report.colours import ORDERED, ORDERED_LINES, axis, colour_bar, layout, log_ticks
 from designopt.report.grid import Grid, grid_over
@@ -59,7 +59,7 @@ NAMED = 4
 PAIRED = 5
 
 
-@report("map", version=1)
+@report_part("map", version=1)
 def map_figures(result: Result) -> Section | None:
     """Every figure over the space: a heat map on a grid, else coloured points, by pairs of parameters."""
     free = result.problem.space.free

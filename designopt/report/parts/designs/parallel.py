@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.counts import count, plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import ORDERED_LINES, colour_bar, log_ticks, over_decades
 from designopt.report.labels import (
     active_values,
@@ -35,7 +35,7 @@ LETTERS, AXIS = 100, 72
 TICKS = 5
 
 
-@report("parallel", version=1)
+@report_part("parallel", version=1)
 def parallel(result: Result) -> Section | None:
     """Parallel coordinates: one line per feasible design through its parameters and objectives."""
     outcomes, space = result.outcomes, result.problem.space

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats, Mask
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.problem import Problem, unequal
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
 from designopt.report.labels import (
@@ -32,7 +32,7 @@ from designopt.study.study import Objective, StudyConstraint
 COLUMNS = 6
 
 
-@report("scenarios", version=1)
+@report_part("scenarios", version=1)
 def scenarios(result: Result) -> Section | None:
     """The chosen designs in each scenario: objectives, limits and figures, and the worst scenario of each."""
     problem = result.problem

@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.counts import plural
-from designopt.plugin import SolverPlugin, Use, report
+from designopt.plugin import SolverPlugin, Use, report_part
 from designopt.problem import Problem
 from designopt.report.colours import axis, layout, scale_for
 from designopt.report.labels import listed, number, parameter_label, plain, with_unit
@@ -43,7 +43,7 @@ _AT_VALUES = (_END, _END, {"mode": "markers", "marker": {"color": "@accent", "si
 _CENTRE = {"mode": "markers", "marker": {"color": "@mark", "size": 8}, **_SAYS_VALUE}
 
 
-@report("surrogate", version=1)
+@report_part("surrogate", version=1)
 def surrogate(result: Result) -> Section | None:
     """Slices of the processes through the suggested design, their accuracy, and the expected gain."""
     problem = result.problem

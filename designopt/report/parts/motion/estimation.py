@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import category
 from designopt.report.labels import number
 from designopt.report.parts.motion.plane_path import SAMPLES
@@ -40,7 +40,7 @@ class _Fitted(NamedTuple):
     estimate: Estimate
 
 
-@report("estimation", version=1)
+@report_part("estimation", version=1)
 def estimation(result: Result) -> Section | None:
     """Confidence intervals of the unknowns, the fit with its band and the measurements, residuals, and undetermined
     combinations."""

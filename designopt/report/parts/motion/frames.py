@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from designopt.plugin import Array, Quantity, report
+from designopt.plugin import Array, Quantity, report_part
 from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.designs import Arrays, Plot, missing, selectable, stored_arrays
 from designopt.report.labels import number
@@ -19,7 +19,7 @@ from designopt.store.result import Result
 MOST = 12
 
 
-@report("frames", version=1)
+@report_part("frames", version=1)
 @dataclass(kw_only=True)
 class Frames:
     """The status of every frame of a recording, or numbers such as residuals, over time.

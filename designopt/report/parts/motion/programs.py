@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from designopt.counts import plural
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.labels import number, with_unit
 from designopt.report.notable import diagnosis
 from designopt.report.parts.motion.trajectories import (
@@ -34,7 +34,7 @@ MESSAGES = 50
 SAME = 1e-6
 
 
-@report("programs", version=1)
+@report_part("programs", version=1)
 def programs(result: Result) -> Section | None:
     """Status, parameters and error of each program."""
     records = result.programs()

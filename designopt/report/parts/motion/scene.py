@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import InvalidSetting, Quantity, report
+from designopt.plugin import InvalidSetting, Quantity, report_part
 from designopt.report.designs import Arrays, Plot, missing, selectable, stored_arrays
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
 
 
-@report("scene", version=1)
+@report_part("scene", version=1)
 @dataclass(kw_only=True)
 class Scene:
     """A motion with a time slider: bodies as lines, wires coloured by an array, forces as arrows.

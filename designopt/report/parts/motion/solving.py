@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designopt.plugin import report
+from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import plain
 from designopt.report.parts.motion.structure import structure
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from designopt.collocation.solution.solution import PhaseSolution, Solution
 
 
-@report("solving", version=1)
+@report_part("solving", version=1)
 def solving(result: Result) -> Section | None:
     """Error per interval of the mesh, progress of the solver and nonzeros of the derivatives."""
     programs = drawn_programs(result)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import Quantity, report
+from designopt.plugin import Quantity, report_part
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, per, plain, with_unit
 from designopt.report.parts.motion.plane_path import ENDS, SAMPLES, Obstacle, path_names, plane
@@ -33,7 +33,7 @@ COSTATE_ERROR = 1e-5
 DRAWN = 12
 
 
-@report("trajectories", version=2)
+@report_part("trajectories", version=2)
 def trajectories(
     result: Result,
     *,

@@ -1,10 +1,15 @@
-"""The objective as values: the criterion of a sharing problem, the weights of its muscles, its reserves."""
+"""The objective as values: the criterion of a sharing problem, the weights of its muscles, its reserves.
+
+Each criterion says whether it needs limits of the activations (`needs_limits`: its optimum depends on the strengths
+even if they are all equal), whether the shares are `differentiable`, and has its `slope`, the derivative by a at weight
+1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,10 +21,20 @@ class Power:
     """Sum of ``w a^p``, p >= 1: 2 as most codes, 3 as Crowninshield & Brand (J. Biomech. 14, 1981)."""
 
     p: float = 2.0
+    needs_limits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.p >= 1.0 or not np.isfinite(self.p):
             raise ValueError(f"the exponent p is {self.p:g}; it must be finite and at least 1")
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether the shares have derivatives: a linear cost jumps between muscles."""
+        return self.p > 1.0
+
+    def slope(self, a: Any) -> Any:
+        """Slope at activations `a`, an array or an expression."""
+        return self.p * a ** (self.p - 1.0)
 
 
 @dataclass(frozen=True)
@@ -32,10 +47,16 @@ class MinMax:
 
     tie_break: float = 1e-4
     strict: bool = False
+    needs_limits: ClassVar[bool] = False
+    differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.tie_break < 1.0:
             raise ValueError(f"tie_break is {self.tie_break:g}; it must be between 0 and 1")
+
+    def slope(self, a: Any) -> Any:
+        """Raises `ValueError`: the largest activation has none."""
+        raise ValueError("the largest activation is no differentiable criterion")
 
 
 @dataclass(frozen=True)
@@ -43,20 +64,45 @@ class QuadraticLinear:
     """Sum of ``w (a^2 + c a)``, c >= 0."""
 
     linear: float = 0.1
+    needs_limits: ClassVar[bool] = True
+    differentiable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.linear < np.inf:
             raise ValueError(f"the linear coefficient is {self.linear:g}; it must be finite and not negative")
+
+    def slope(self, a: Any) -> Any:
+        """Slope at activations `a`, an array or an expression."""
+        return 2.0 * a + self.linear
 
 
 @dataclass(frozen=True)
 class SoftSaturation:
     """Sum of ``-w sqrt(1 - a^2)``: no muscle reaches its limit (Siemienski, J. Biomech. 25, 1992)."""
 
+    needs_limits: ClassVar[bool] = True
+    differentiable: ClassVar[bool] = True
+
+    def slope(self, a: Any) -> Any:
+        """Slope at activations `a`, an array or an expression."""
+        return a / (1.0 - a * a) ** 0.5
+
 
 Criterion = Power | MinMax | QuadraticLinear | SoftSaturation
-#: Words of study files.
-CriterionName = Literal["power", "minmax", "strict_minmax", "quadratic_linear", "soft_saturation"]
+
+#: The criterion of each word of study files, from its exponent, its linear part and the tie break of a maximum.
+CRITERIA: Mapping[str, Callable[[float, float, float], Criterion]] = {
+    "power": lambda exponent, linear, tie_break: Power(exponent),
+    "minmax": lambda exponent, linear, tie_break: MinMax(tie_break),
+    "strict_minmax": lambda exponent, linear, tie_break: MinMax(tie_break, strict=True),
+    "quadratic_linear": lambda exponent, linear, tie_break: QuadraticLinear(linear),
+    "soft_saturation": lambda exponent, linear, tie_break: SoftSaturation(),
+}
+
+if TYPE_CHECKING:
+    CriterionName = str
+else:
+    CriterionName = Literal[tuple(CRITERIA)]
 
 
 def criterion_of(values: Mapping[str, Any], linear: float, tie_break: float) -> Criterion:
@@ -65,19 +111,9 @@ def criterion_of(values: Mapping[str, Any], linear: float, tie_break: float) -> 
     `linear` is the linear part of ``quadratic_linear``, `tie_break` the share of the squares in ``minmax``. Raises
     `ValueError` for another word.
     """
-    match values["criterion"]:
-        case "minmax":
-            return MinMax(tie_break)
-        case "strict_minmax":
-            return MinMax(tie_break, strict=True)
-        case "quadratic_linear":
-            return QuadraticLinear(linear)
-        case "soft_saturation":
-            return SoftSaturation()
-        case "power":
-            return Power(float(values["exponent"]))
-        case unknown:
-            raise ValueError(f"no criterion '{unknown}'")
+    if values["criterion"] not in CRITERIA:
+        raise ValueError(f"no criterion '{values['criterion']}'")
+    return CRITERIA[values["criterion"]](float(values["exponent"]), linear, tie_break)
 
 
 @dataclass(frozen=True, eq=False)

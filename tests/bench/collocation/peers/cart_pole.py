@@ -1,10 +1,10 @@
-"""The swing-up of the cart-pole as every peer solves it: numbers, equations and reference optima.
+"""The swing-up of the cart-pole as Moco and designopt solve it: numbers, equations and reference optima.
 
 M. Kelly, "An introduction to trajectory optimization", SIAM Review 59 (2017) 849-904, section 6. The states are the
 cart's position q1, the pole's angle q2 (zero hangs down) and their rates v1 and v2; the control is the force u on the
 cart. From rest at 0 m, hanging, to rest at 1 m, upright, in 2 s; minimise the integral of u^2.
 
-The guess is the same for everybody: states on the straight line from start to end, rates and control zero.
+The guess is the same for both: states on the straight line from start to end, rates and control zero.
 """
 
 import math

@@ -1,9 +1,7 @@
-"""Pinocchio on the work of the benchmark, in a separate process: ``pinocchio_runs.py chains|tips|andrews``.
+"""Pinocchio on the work of the benchmark, in a separate process: ``pinocchio_runs.py FILE``.
 
-Prints one line of JSON. ``chains``: microseconds of one forward dynamics (aba) of chains of rods with all mass at the
-tip: a hinge about z, one about -y and a slide along x for each rod. ``tips FILE``: accelerations of the tips of such a
-chain. ``andrews FILE``: Andrews' squeezing mechanism for 30 ms by constrained dynamics driven by SciPy; FILE holds the
-bodies as JSON; milliseconds and the angles at the end.
+Andrews' squeezing mechanism for 30 ms by constrained dynamics driven by SciPy; FILE holds the bodies as JSON. Prints
+one line of JSON: milliseconds and the angles at the end.
 """
 
 from __future__ import annotations
@@ -15,63 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-
-
-def best(call, repeats: int, batches: int = 5) -> float:
-    """Seconds of one call, the best of some batches."""
-    seconds = []
-    for _ in range(batches):
-        begin = time.perf_counter()
-        for _ in range(repeats):
-            call()
-        seconds.append((time.perf_counter() - begin) / repeats)
-    return min(seconds)
-
-
-def chain(n: int) -> pin.Model:
-    model = pin.Model()
-    last = 0
-    for i in range(n):
-        one = pin.SE3.Identity()
-        last = model.addJoint(last, pin.JointModelRZ(), one, f"z{i}")
-        last = model.addJoint(last, pin.JointModelRevoluteUnaligned(0.0, -1.0, 0.0), one, f"y{i}")
-        last = model.addJoint(last, pin.JointModelPX(), one, f"x{i}")
-        model.appendBodyToJoint(last, pin.Inertia(1.0, np.zeros(3), np.zeros((3, 3))), one)
-    return model
-
-
-def tips(rods: dict) -> list[list[float]]:
-    """Accelerations of the tips of rods with given directions, lengths, velocities of the tips and axial forces."""
-    u, lengths, v, pulls = (np.array(rods[name]) for name in ("directions", "lengths", "velocities", "pulls"))
-    model = chain(len(u))
-    data = model.createData()
-    q, turn = [], np.eye(3)
-    for along, length in zip(u, lengths, strict=True):
-        x, y, z = turn.T @ along
-        a, b = np.arctan2(y, x), np.arcsin(np.clip(z, -1.0, 1.0))
-        turn = turn @ pin.utils.rotate("z", a) @ pin.utils.rotate("y", -b)
-        q += [a, b, length]
-    q = np.array(q)
-    joints = [model.getJointId(f"x{i}") for i in range(len(u))]
-    pin.computeJointJacobians(model, data, q)
-    frame = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-    J = np.vstack([pin.getJointJacobian(model, data, j, frame)[:3] for j in joints])
-    speed = np.linalg.solve(J, v.ravel())
-    effort = np.zeros(model.nv)
-    effort[2::3] = pulls
-    pin.forwardKinematics(model, data, q, speed, pin.aba(model, data, q, speed, effort))
-    return [pin.getClassicalAcceleration(model, data, j, frame).linear.tolist() for j in joints]
-
-
-def chains() -> dict[str, float]:
-    cost = {}
-    for n in (2, 10, 30, 100):
-        model = chain(n)
-        data = model.createData()
-        rng = np.random.default_rng(0)
-        q, v, tau = rng.uniform(0.3, 0.9, model.nq), rng.normal(size=model.nv), rng.normal(size=model.nv)
-        cost[str(n)] = 1e6 * best(lambda m=model, d=data, a=q, b=v, c=tau: pin.aba(m, d, a, b, c), max(20, 20000 // n))
-    return cost
 
 
 def andrews(mechanism: dict) -> dict:
@@ -125,6 +66,4 @@ def andrews(mechanism: dict) -> dict:
 
 
 if __name__ == "__main__":
-    work = sys.argv[1]
-    works = {"tips": tips, "andrews": andrews}
-    print(json.dumps(chains() if work == "chains" else works[work](json.loads(Path(sys.argv[2]).read_text()))))
+    print(json.dumps(andrews(json.loads(Path(sys.argv[1]).read_text()))))

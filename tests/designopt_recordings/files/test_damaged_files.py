@@ -53,7 +53,7 @@ def good(tmp_path: Path, made_c3d: Callable[..., InputFile], request: pytest.Fix
 
 
 def complaints(path: Path, first: int, count: int) -> list[str]:
-    script = Path(__file__).with_name("mutations.py")
+    script = Path(__file__).with_name("damaged_files.py")
     command = [sys.executable, "-W", "error", str(script), str(path), str(first), str(count)]
     process = subprocess.run(command, capture_output=True, text=True, timeout=60 + count)
     lines = process.stdout.splitlines()

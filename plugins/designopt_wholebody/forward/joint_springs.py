@@ -17,7 +17,7 @@ from designopt_wholebody.subject import Subject
 
 
 @dataclass(frozen=True, eq=False)
-class Turning:
+class JointSpringForce:
     """A `spring` about an axis; e·d = ½ q̂ᵀ A q̂ and e·p = ½ q̂ᵀ B q̂ with q̂ = (q, 1), A and B (n + 1, n + 1)."""
 
     spring: TurningSpring
@@ -69,13 +69,13 @@ class Turning:
         return np.asarray((a * db - b * da) / (a * a + b * b))
 
 
-def turning_springs(subject: Subject) -> tuple[Turning, ...]:
+def joint_springs(subject: Subject) -> tuple[JointSpringForce, ...]:
     """The springs on the joints of a subject's model."""
     joints = subject.model.joints.values()
-    return tuple(_turning(subject, joint, joint.spring) for joint in joints if joint.spring is not None)
+    return tuple(_joint_spring(subject, joint, joint.spring) for joint in joints if joint.spring is not None)
 
 
-def _turning(subject: Subject, joint: Joint, spring: TurningSpring) -> Turning:
+def _joint_spring(subject: Subject, joint: Joint, spring: TurningSpring) -> JointSpringForce:
     axis = _static_axis(subject, joint)
     across = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     d = across / np.linalg.norm(across)
@@ -84,7 +84,7 @@ def _turning(subject: Subject, joint: Joint, spring: TurningSpring) -> Turning:
     for fixed_direction in (d, np.cross(axis, d)):
         product = e.T @ _direction(subject, joint.proximal, fixed_direction)
         matrices.append(product + product.T)
-    return Turning(spring, matrices[0], matrices[1])
+    return JointSpringForce(spring, matrices[0], matrices[1])
 
 
 def _static_axis(subject: Subject, joint: Joint) -> Floats:

@@ -1,4 +1,4 @@
-"""Tables for the terminal."""
+"""What commands print about a store. The sentence on an unfinished run also heads its page."""
 
 from __future__ import annotations
 
@@ -285,11 +285,9 @@ def _used_budget(result: Result, stage: str) -> int:
     nothing."""
     rows, fidelity = result.designs_of(stage), result.problem.fidelity
     valid = int((~result.outcomes.invalid[rows[rows >= 0]]).sum())
-    of_search = result.cheap is not None and stage == result.study.stages[-1].name
-    cheap = (
-        len(result.cheap) * fidelity.cost if of_search and result.cheap is not None and fidelity is not None else 0.0
-    )
-    return math.ceil(valid + cheap - 1e-9)
+    cheap = result.cheap if stage == result.study.stages[-1].name else None
+    cost = 0.0 if cheap is None or fidelity is None else len(cheap) * fidelity.cost
+    return math.ceil(valid + cost - 1e-9)
 
 
 #: Reasons for the end of a session, as clauses.

@@ -1,6 +1,6 @@
-"""Damaged copies of small good files, read one after the other; run in a process of its own by test_mutations.py.
+"""Damaged copies of small good files, read one after the other; run in a process of its own by test_damaged_files.py.
 
-    python mutations.py FORMAT FIRST COUNT FILE
+    python damaged_files.py FORMAT FIRST COUNT FILE
 
 prints one line for every copy that was neither refused with file and place nor read correctly, then "done". A crash of
 the library or a hang is seen by whoever started the process.
