@@ -75,7 +75,16 @@ def test_the_laws_shown_are_read() -> None:
     law = mechanism.laws["lift"]
     assert (law.friction, law.ratio, law.stop_stiffness) == (1.5, 80.0, 5000.0)
     assert mechanism.tree.coordinates[0].inertia == pytest.approx(80.0**2 * 2e-5)
-    assert len(YAML) == 5
+
+
+def test_the_spring_shown_balances_its_arm() -> None:
+    """A spring without rest length balances in every posture if k times both arms is the weight times its arm."""
+    mechanism = read(YAML[5].encode(), "shown.yaml")
+    k = 3.0 * 9.81 * 0.3 / (0.2 * 0.25)
+    outputs = solve(mechanism, "inverse_dynamics", {"k": k}, motion={"tilt": "0.7"}, samples=3).outputs
+    assert outputs["effort_tilt_peak"] < 1e-9
+    assert outputs["tension_balance_peak"] > 10.0
+    assert len(YAML) == 6
 
 
 def test_the_python_shown_runs(

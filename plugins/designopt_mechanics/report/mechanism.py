@@ -10,14 +10,14 @@ from designopt.report.designs import Arrays, Plot, line, missing, selectable, st
 from designopt.report.section import Section
 from designopt.store.result import Result
 
-#: Figures: title, title of the axis, and the beginnings of the names of arrays.
+#: Figures: title, what the axis shows, and the beginnings of the names of arrays.
 _FIGURES = (
-    ("Efforts of the drives", "effort [N m or N]", ("effort_",)),
-    ("Powers of the drives", "power [W]", ("power_",)),
-    ("Forces in the joints", "force [N]", ("force_", "cut_", "contact_")),
-    ("Moments in the joints", "moment [N m]", ("moment_",)),
-    ("Tensions", "tension [N]", ("tension_",)),
-    ("Angles and clearances", "angle [rad], clearance [m]", ("angle_", "clearance_")),
+    ("Efforts of the drives", "effort", ("effort_",)),
+    ("Powers of the drives", "power", ("power_",)),
+    ("Forces in the joints", "force", ("force_", "cut_", "contact_")),
+    ("Moments in the joints", "moment", ("moment_",)),
+    ("Tensions", "tension", ("tension_",)),
+    ("Angles and clearances", "angle or clearance", ("angle_", "clearance_")),
 )
 _TITLE = "Forces of the mechanism"
 
@@ -27,10 +27,12 @@ def mechanism_signals(result: Result) -> Section | None:
     """The stored signals of the model `mechanism` over time, grouped by what they are."""
     motions = stored_arrays(result, "time")
     stored = list(dict.fromkeys(name for arrays in motions.values() for name in arrays))
-    figures = []
-    for title, label, prefixes in _FIGURES:
+    declared, figures = result.problem.model.plugin.arrays, []
+    for title, quantity, prefixes in _FIGURES:
         names = [name for name in stored if name.startswith(prefixes)]
         if names:
+            units = dict.fromkeys(declared[name].unit for name in names)
+            label = f"{quantity} [{' or '.join(units)}]"
             figures.append(selectable(title, motions, partial(_curves, names, label), height=360))
     if not figures:
         return missing(_TITLE, "time", "effort_<coordinate>") if len(result.outcomes.X) else None

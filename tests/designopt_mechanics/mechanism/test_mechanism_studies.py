@@ -30,3 +30,5 @@ def test_the_signals_of_a_motion_are_drawn_in_groups(tmp_path: Path) -> None:
     section = mechanism_signals(result)
     assert section is not None
     assert [figure.title for figure in section.figures] == ["Efforts of the drives", "Forces in the joints"]
+    titles = [figure.plot["layout"]["yaxis"]["title"]["text"] for figure in section.figures]
+    assert titles == ["effort [N m]", "force [N]"]
