@@ -52,7 +52,7 @@ def kernel() -> Kernel | None:
         text = files("designopt_mechanics.sharing.solvers").joinpath("dual.c").read_text(encoding="utf-8")
         function = load_library(text, "the dual method of sharing").designopt_share
     except CompilerError as error:
-        logger.info("muscle forces are shared by the interior-point method, which is slower: %s", error)
+        logger.info("muscle forces are shared with numpy, which is slower: %s", error)
         return None
     function.restype = ctypes.c_longlong
     return lambda formulation: _solved(function, formulation)

@@ -1,8 +1,4 @@
-/* Separable sharing problems, frame after frame, by Newton's method on their duals.
-
-   For min sum f_v(x_v) subject to A x = tau, lower <= x <= upper the dual has as many unknowns as there are rows:
-   x(lambda) = clip(f'^-1(A^T lambda)), and A x(lambda) = tau is solved by a semismooth Newton method with a search
-   along the convex dual (Qi & Sun, Math. Program. 58, 1993).
+/* Separable sharing problems, frame after frame, by Newton's method on their duals: see dual_newton.py for the method.
 
    Each connected part of the problem (a block) is solved by itself, first from its multipliers in the frame before. */
 

@@ -1,4 +1,4 @@
-"""The cost of one variable, a convex function; the dual method (``dual.c``) inverts its slope."""
+"""The cost of one variable, a convex function whose slope can be inverted: what makes the dual problem small."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
+
+#: Newton steps that invert the slope of a sum of a power and a square; the iteration is monotone and quadratic.
+_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,3 +96,38 @@ class Cost:
             else:
                 bend = self.weight * p * (p - 1.0) * np.abs(x) ** (p - 2.0)
         return np.asarray(total + np.where((self.weight > 0) & (p != 1.0), bend, 0.0))
+
+    def inverse(self, s: Floats) -> tuple[Floats, Floats]:
+        """The x at which the slope is `s` (variables, frames), and dx/ds, which broadcasts with it."""
+        rest = s - self.linear
+        if self.is_quadratic:
+            return rest / self.quadratic, 1.0 / self.quadratic
+        size = np.abs(rest)
+        x = self._inverse_of_size(size)
+        curvature = np.maximum(self.curvature(x), 1e-300)
+        return np.copysign(x, rest), 1.0 / curvature
+
+    def _inverse_of_size(self, size: Floats) -> Floats:
+        """The x >= 0 at which the slope without its constant is `size` >= 0."""
+        w, p, q = self.weight, self.exponent, self.quadratic
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self.saturating:
+                ratio = size / w
+                curved = np.where(w > 0, ratio / np.sqrt(1.0 + ratio * ratio), np.inf)
+                curved = np.where((w > 0) & ~np.isfinite(ratio), 1.0, curved)
+            else:
+                curved = np.where(w > 0, (size / (w * p)) ** (1.0 / (p - 1.0)), np.inf)
+            straight = np.where(q > 0, size / q, np.inf)
+        x = np.minimum(curved, straight)
+        if not np.any((w > 0) & (q > 0)):
+            return np.asarray(x)
+        has_both = np.broadcast_to((w > 0) & (q > 0), x.shape)
+        bare = replace(self, linear=np.zeros((1, 1)))
+        for _ in range(_STEPS):  # the slope is convex on x >= 0 and x starts above the root: monotone from above
+            with np.errstate(divide="ignore", invalid="ignore"):
+                step = (bare.slope(x) - size) / bare.curvature(x)
+            step = np.where(has_both & (x > 0), np.maximum(step, 0.0), 0.0)
+            x = np.maximum(x - step, 0.0)
+            if not np.any(step > 1e-15 * x):
+                break
+        return np.asarray(x)
