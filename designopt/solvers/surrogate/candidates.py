@@ -8,9 +8,6 @@ from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.solvers.surrogate.coordinates import Coordinates
 
-#: Lower and upper corner (d,) in coordinates from 0 to 1.
-Bounds = tuple[Floats, Floats]
-
 #: Standard deviations of the steps from known designs, in ranges of the parameters.
 STEPS = (0.2, 0.05, 0.01, 0.002)
 #: Mean number of coordinates of a known design that change at once, with many parameters.
@@ -18,7 +15,11 @@ CHANGED = 8.0
 
 
 def candidates(
-    coordinates: Coordinates, front: Floats, count: int, rng: np.random.Generator, bounds: Bounds | None = None
+    coordinates: Coordinates,
+    front: Floats,
+    count: int,
+    rng: np.random.Generator,
+    bounds: tuple[Floats, Floats] | None,
 ) -> Floats:
     """Candidate designs (about `count`, d), without those that violate a relation.
 

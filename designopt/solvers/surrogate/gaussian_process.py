@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +41,8 @@ MOST_WITHOUT_NOISE = 1e-3
 NOISE_PRIOR = (float(np.log(1e-7)), 4.0)
 #: Noise variance of rounding errors for a deterministic model.
 ROUNDING = 1e-8
+#: Noise variance of local fits to values that may jump: initial value, and value below which nothing jumps.
+JUMPY, SMOOTH = 0.1, 1e-5
 #: Bounds of the length scales, in units of a parameter's range.
 LENGTH_BOUNDS = (5e-3, 1e3)
 #: Prior of the logarithm of a length scale in d dimensions: mean LENGTH_PRIOR[0] + log(d)/2, standard deviation.
@@ -115,6 +118,9 @@ class GaussianProcess:
     hyperparameters: Hyperparameters
     observed_slopes: Slopes | None = None
     reusable: tuple[CholeskyFactor, ...] = field(default=(), compare=False, repr=False)
+    jumps: float = 0.0
+    """Variance of the jumps of the values, relative to that of the process: they follow a second kernel of much shorter
+    length scales, instead of noise. 0 with observed slopes."""
 
     @cached_property
     def scales(self) -> Array:
@@ -129,7 +135,7 @@ class GaussianProcess:
     @cached_property
     def inverse_factor(self) -> Array:
         """The inverse of the lower Cholesky factor of the correlation matrix."""
-        return self._inverse_factor(self.hyperparameters.noise)
+        return self._inverse_factor(ROUNDING if self.jumps else self.hyperparameters.noise)
 
     @cached_property
     def spread_factor(self) -> Array:
@@ -139,14 +145,14 @@ class GaussianProcess:
         (re-interpolation: Forrester, Keane & Bressloff 2006).
         """
         h = self.hyperparameters
-        return self.inverse_factor if h.noisy or h.noise <= ROUNDING else self._inverse_factor(ROUNDING)
+        return self.inverse_factor if self.jumps or h.noisy or h.noise <= ROUNDING else self._inverse_factor(ROUNDING)
 
     def _inverse_factor(self, noise: float) -> Array:
         if self.observed_slopes is None:
             for factor in self.reusable:
                 if (carried := factor.carried_on(self.scaled, noise)) is not None:
                     return carried
-        R, _ = observation_correlations(self.scaled, self.scales, self.observed_slopes)
+        R, _ = observation_correlations(self.scaled, self.scales, self.observed_slopes, self.jumps)
         of_each = noise_of_observations(len(self.points), self.scales, self.observed_slopes)
         R[np.diag_indices(len(R))] += noise * of_each
         lower, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
@@ -160,9 +166,9 @@ class GaussianProcess:
 
     @property
     def factors(self) -> tuple[CholeskyFactor, ...]:
-        """Factors that a process with more points may reuse; none with slopes."""
+        """Factors that a process with more points may reuse; none with slopes or jumps."""
         h = self.hyperparameters
-        if self.observed_slopes is not None:
+        if self.observed_slopes is not None or self.jumps:
             return ()
         factor = CholeskyFactor(self.scaled, h.noise, self.inverse_factor)
         return (
@@ -193,17 +199,17 @@ class GaussianProcess:
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Mean and standard deviation (k,), without the noise, at `points` (k, d)."""
-        R = with_observations(points * self.scales, self.scaled, self.scales, self.observed_slopes)
+        R = with_observations(points * self.scales, self.scaled, self.scales, self.observed_slopes, self.jumps)
         explained = self.spread_factor @ R.T
-        share = np.maximum(1.0 - np.einsum("ij,ij->j", explained, explained), 1e-14)
+        share = np.maximum(1.0 + self.jumps - np.einsum("ij,ij->j", explained, explained), 1e-14)
         return self.mean + R @ self.weights, np.sqrt(self.variance * share)
 
     def slopes(self, point: Array) -> tuple[float, float, Array, Array]:
         """Mean, standard deviation and their derivatives (d,) at one `point` (d,)."""
         at = point * self.scales
-        R, outer = slopes_with_observations(at, self.scaled, self.scales, self.observed_slopes)
+        R, outer = slopes_with_observations(at, self.scaled, self.scales, self.observed_slopes, self.jumps)
         explained = self.spread_factor @ R
-        share = max(1.0 - float(explained @ explained), 1e-14)
+        share = max(1.0 + self.jumps - float(explained @ explained), 1e-14)
         sd = float(np.sqrt(self.variance * share))
         backed = self.spread_factor.T @ explained
         mean_slope = self.weights @ outer
@@ -218,16 +224,27 @@ class GaussianProcess:
         values = np.append(self.values, self.predict(points)[0])
         return replace(self, points=np.vstack([self.points, points]), values=values, reusable=self.factors)
 
-    def near(self, point: Array, count: int) -> GaussianProcess:
-        """The process of the `count` points nearest to `point` (d,), fitted to them."""
+    def near(self, point: Array, count: int, jumps: bool = False) -> GaussianProcess:
+        """The process of the `count` points nearest to `point` (d,), fitted to them.
+
+        With `jumps` and without observed slopes, the fitted noise of a deterministic model is treated as jumps, as
+        between branches of a solution.
+        """
         distances = ((self.points - point) ** 2).sum(axis=1)
         rows = np.sort(np.argsort(distances, kind="stable")[:count])
         slopes = None if self.observed_slopes is None else self.observed_slopes.among(rows)
         local = replace(self, points=self.points[rows], values=self.values[rows], observed_slopes=slopes, reusable=())
         if np.ptp(local.values) == 0.0:
             return local
-        refitted, _ = fitted(local.points, local.values, self.groups, self.hyperparameters, slopes)
-        return replace(local, hyperparameters=refitted)
+        h = self.hyperparameters
+        if h.noisy or slopes is not None or not jumps:
+            refitted, _ = fitted(local.points, local.values, self.groups, h, slopes)
+            return replace(local, hyperparameters=refitted)
+        starts = [replace(h, noisy=True, noise=noise) for noise in (h.noise, JUMPY)]
+        refitted, _ = min(
+            (fitted(local.points, local.values, self.groups, start) for start in starts), key=itemgetter(1)
+        )
+        return replace(local, hyperparameters=refitted, jumps=refitted.noise if refitted.noise > SMOOTH else 0.0)
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and standard deviation (n,) at every point, predicted from all others (Rasmussen & Williams 2006,

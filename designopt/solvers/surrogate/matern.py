@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 ROOT5 = float(np.sqrt(5.0))
+#: The length scales of jumps, relative to those of the process.
+JUMP_LENGTH = 0.01
 #: The variance of a slope in length scales, relative to that of the values: -2 k'(0).
 SLOPE_VARIANCE = 5.0 / 3.0
 
@@ -54,6 +56,15 @@ def matern(squared: Array) -> tuple[Array, Array]:
     return (1.0 + ROOT5 * r + 5.0 / 3.0 * squared) * decay, -5.0 / 6.0 * (1.0 + ROOT5 * r) * decay
 
 
+def with_jumps(squared: Array, jumps: float | Array) -> tuple[Array, Array]:
+    """`matern` plus `jumps` times the same kernel at JUMP_LENGTH length scales."""
+    R, first = matern(squared)
+    if not np.any(jumps):
+        return R, first
+    beside, slope = matern(squared / JUMP_LENGTH**2)
+    return np.asarray(R + jumps * beside), np.asarray(first + jumps / JUMP_LENGTH**2 * slope)
+
+
 def higher(squared: Array) -> tuple[Array, Array]:
     """The second and third derivative of the correlation with respect to squared distances; the third, unbounded at 0,
     is set to 0 there: it occurs only in products with fourth powers of distances."""
@@ -66,23 +77,25 @@ def _differences(a: Array, b: Array, column: int) -> Array:
     return np.asarray(a[:, column, None] - b[None, :, column])
 
 
-def with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | None) -> Array:
+def with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0) -> Array:
     """Correlations (k, observations) of values at scaled points `at` (k, d) with the observations at scaled `points`
-    (n, d); `scales` (d,) are inverse length scales."""
+    (n, d); `scales` (d,) are inverse length scales. Without `jumps` if slopes are observed."""
     squared = squared_distances(at, points)
-    R, first = matern(squared)
+    R, first = with_jumps(squared, jumps)
     if slopes is None:
         return R
     first, where = first[:, slopes.rows], points[slopes.rows]
     return np.hstack([R, *(-2.0 * scales[j] * first * _differences(at, where, j) for j in slopes.columns)])
 
 
-def slopes_with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | None) -> tuple[Array, Array]:
+def slopes_with_observations(
+    at: Array, points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0
+) -> tuple[Array, Array]:
     """`with_observations` (observations,) of one point `at` (d,), and its derivatives (observations, d) with respect to
     that point before scaling."""
     apart = at - points
     squared = np.einsum("ij,ij->i", apart, apart)
-    R, first = matern(squared)
+    R, first = with_jumps(squared, jumps)
     # dR_i/dx_j = 2 first_i apart_ij scale_j
     outer = 2.0 * first[:, None] * apart * scales
     if slopes is None:
@@ -98,10 +111,12 @@ def slopes_with_observations(at: Array, points: Array, scales: Array, slopes: Sl
     return np.concatenate(values), np.vstack(derivatives)
 
 
-def observation_correlations(points: Array, scales: Array, slopes: Slopes | None) -> tuple[Array, Array]:
+def observation_correlations(
+    points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0
+) -> tuple[Array, Array]:
     """Correlations of all observations with each other, without noise, and the derivative of the kernel between the
     points (n, n)."""
-    R, kernel_slope = matern(squared_distances(points, points))
+    R, kernel_slope = with_jumps(squared_distances(points, points), jumps)
     if slopes is None:
         return R, kernel_slope
     R = with_observations(points, points, scales, slopes)

@@ -10,44 +10,69 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.lazy import scipy
-from designopt.solvers.surrogate.candidates import Bounds
 from designopt.solvers.surrogate.coordinates import Coordinates
+from designopt.solvers.surrogate.matern import squared_distances
 from designopt.solvers.surrogate.processes import Processes
+
+#: Lower and upper corner (d,) in coordinates from 0 to 1.
+Bounds = tuple[Floats, Floats]
 
 #: Designs are rounded to a grid of this step, in ranges of the parameters: far below a model's resolution.
 GRID = 2.0**-26
+#: Maximum distance of designs around a point, in ranges of the parameters.
+CLOSE = 0.02
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Known designs at the coordinates `U` (n, d), where they are so dense that a local process is better."""
+
+    U: Floats
+
+    def surrounds(self, U: Floats) -> NDArray[np.bool_]:
+        """Mask (k,) of the points of `U` (k, d) with ``2 d + 2`` known designs within CLOSE, times the root of d."""
+        d = U.shape[1]
+        return np.asarray((squared_distances(U, self.U) < d * CLOSE**2).sum(axis=1) >= 2 * d + 2)
 
 
 @dataclass(frozen=True)
 class Maximum:
-    """The `design` (d,) with the largest acquisition, this `value`, and the candidates `further` (n, d) in the order of
-    theirs."""
+    """The `design` (d,) with the largest acquisition and this `value`, the candidates `further` (n, d) in the order of
+    theirs, and the settings of the search."""
 
     design: Floats
     value: float
     further: Floats
+    processes: Processes
+    bounds: Bounds | None
 
 
 def maximum(
     coordinates: Coordinates,
     processes: Processes,
     candidates: Floats,
+    bounds: Bounds | None,
     requested: Collection[bytes],
-    bounds: Bounds | None = None,
+    crowd: Crowd | None = None,
 ) -> Maximum | None:
-    """The best design from `candidates` (n, d), within `bounds` if given; None if all are in `requested`."""
+    """The best design from `candidates` (n, d), within `bounds` if given and outside the `crowd`; None if all are in
+    `requested`."""
     X = np.array([x for x in candidates + 0.0 if x.tobytes() not in requested]).reshape(-1, candidates.shape[1])
     if not len(X):
         return None
+    if crowd is not None and (free := ~crowd.surrounds(coordinates.coordinates(X))).any():
+        X = X[free]
     E = coordinates.features(X)
     acquisition = processes.acquisition(E)
     order = np.argsort(-acquisition, kind="stable")
     best, most = X[order[0]], float(acquisition[order[0]])
     for i in apart(E, order, 2):
         x, value = _refined(coordinates, processes, X[i], bounds)
+        if crowd is not None and crowd.surrounds(coordinates.coordinates(x[None]))[0]:
+            continue
         if value > most and x.tobytes() not in requested:
             best, most = x, value
-    return Maximum(best, most, X[order])
+    return Maximum(best, most, X[order], processes, bounds)
 
 
 def apart(E: Floats, order: NDArray[np.int64], count: int) -> Iterator[int]:

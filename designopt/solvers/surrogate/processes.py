@@ -27,6 +27,8 @@ Process = GaussianProcess | CoKriging
 
 #: Lower bound of gains before the logarithm.
 TINY = 1e-200
+#: Number of observations per parameter from which jumps are distinguished from curvature.
+JUMPS = 50
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,22 @@ class Processes:
     boxes: Boxes | None
     front: Floats
     """Designs of the present front, or of the smallest violation as long as none is feasible."""
+    front_values: Floats
+    """Their objectives (k, m), as transformed for the processes."""
     hypervolume: float
     ends: Floats
     """The minimum (m,) of each objective on the front, including pending designs."""
     widths: Floats
     """The width (m,) of the front in each objective, or the range between the 10 % and 90 % quantiles of all values if
     the front is much shorter."""
+
+    def along_front(self, rng: np.random.Generator) -> int:
+        """The index of a design of the front: the one nearest to a random value of a random objective.
+
+        Isolated designs are drawn more often.
+        """
+        values = self.front_values[:, int(rng.integers(self.front_values.shape[1]))]
+        return int(np.argmin(np.abs(values - rng.uniform(values.min(), values.max()))))
 
     def toward_end(self, j: int) -> Processes:
         """The model of objective `j` alone: designs are compared by the expected decrease below the end of the
@@ -68,17 +80,30 @@ class Processes:
         return float(np.mean(shares)) if shares else 0.0
 
     @property
+    def jump(self) -> bool:
+        """Whether values jump, so that an expected gain may be spurious."""
+        return any(isinstance(p, GaussianProcess) and p.jumps > 0.0 for p in (*self.objectives, *self.limits))
+
+    @property
     def _sizes(self) -> Floats:
         return np.append(np.ones(len(self.objectives)), self.limit_sizes)
 
     def near(self, feature: Floats, count: int) -> Processes:
-        """The model from the `count` designs nearest to `feature` (e,) alone, for local behaviour; processes of success
-        stay global."""
+        """The model from the `count` designs nearest to `feature` (e,) alone, for local behaviour.
+
+        Processes of success stay global. With enough designs values may jump.
+        """
+
+        def model_of_surroundings(p: Process) -> Process:
+            if isinstance(p, CoKriging):
+                return p.near(feature, count)
+            return p.near(feature, count, jumps=len(p.points) >= JUMPS * p.points.shape[1])
+
         return replace(
             self,
-            objectives=tuple(p.near(feature, count) for p in self.objectives),
+            objectives=tuple(map(model_of_surroundings, self.objectives)),
             limits=tuple(
-                p if np.isinf(size) else p.near(feature, count)
+                p if np.isinf(size) else model_of_surroundings(p)
                 for p, size in zip(self.limits, self.limit_sizes, strict=True)
             ),
         )

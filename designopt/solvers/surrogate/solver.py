@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -11,9 +12,9 @@ from designopt.arrays import Floats
 from designopt.lazy import scipy, threadpoolctl
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, StageEnded
-from designopt.solvers.surrogate.candidates import Bounds, candidates
+from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
-from designopt.solvers.surrogate.maximum import Maximum, apart, maximum
+from designopt.solvers.surrogate.maximum import Bounds, Crowd, Maximum, apart, maximum
 from designopt.solvers.surrogate.model import Surrogate
 from designopt.solvers.surrogate.observations import Observations
 from designopt.solvers.surrogate.processes import Processes
@@ -28,11 +29,14 @@ KNOWN = 4.0 * float(np.log(10.0))
 LEAST, CHEAP = 4, 20
 #: Interval of designs that aim at an end of the front, and the share of the front by which it must be expected to move.
 ENDS, END = 4, 0.01
-#: With one objective: if fewer than half of this number of designs were improvements, every other one is chosen by a
-#: local model; if none was, the optimum may be exhausted.
+#: If fewer than half of this number of designs were improvements, about every other one is chosen by a local model.
 RECENT = 10
-#: Share of the spread of values below which an expected gain is none.
+#: If the expected gain is less than this share of the hypervolume, the next way is tried.
 LITTLE = 1e-4
+#: The two ways: away from densely sampled regions, or around a design of the front.
+AWAY, NEAR = 0, 1
+#: With jumping values, the minimum and the maximum probability that the first way is `NEAR`.
+LEAST_NEAR, MOST_NEAR = 0.2, 0.5
 
 
 @solver("gp", version=7)
@@ -44,11 +48,12 @@ class GaussianProcessSearch:
     Schonlau & Welch 1998; Emmerich, Deutz & Klinkenberg 2011) times the probability that it meets all limits (Schonlau,
     Welch & Jones 1998; Gardner et al. 2014) and does not fail. Without a feasible design the probability alone decides.
     Integers, choices and conditions are searched directly; noise is estimated for stochastic models. Values are
-    transformed to compress large ones if that increases the likelihood. With one objective, the length scales of a
-    process are expected near a common level or independent of each other, whichever is more probable; if fewer than
-    half of the last ten designs were improvements, about every other one is chosen by a local model; if none was and
-    the processes expect none anywhere, processes of independent length scales choose. With several objectives every
-    fourth design aims at an end of the front.
+    transformed to compress large ones if that increases the likelihood. If fewer than half of the last ten designs were
+    improvements, about every other one is chosen by a local model; values that jump there, as between branches of a
+    solution, get a second kernel of short length scales. With one objective, the length scales of a process are
+    expected near a common level or independent of each other, whichever is more probable; if none of the last ten
+    designs was an improvement and the processes expect none anywhere, processes of independent length scales choose.
+    With several objectives every fourth design aims at an end of the front.
 
     Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with
     predictions in place of pending results (Ginsbourger, Le Riche & Carraro 2010). Designs of ``start_from`` are used
@@ -194,14 +199,27 @@ class _Search:
             cheap = min(int((count - LEAST) / self.cost), CHEAP * d)
             self.cheap_designs, count = _distinct(_spread(self._coordinates, cheap, rng)), LEAST
         self._first = self._new(_distinct(_spread(self._coordinates, count, rng)))
-        self._small = self._tells = self._since_cheap = self._turns = 0
         self._recent: deque[bool] = deque(maxlen=RECENT)
-        """Whether the last designs improved the only objective."""
+        self._jumps = False
+        """Whether the last local search found jumps of the values near the front."""
+        self._chosen: dict[bytes, int] = {}
+        self._worth = np.ones((2, 2))
+        """Improvements and designs, one more of each, by AWAY and NEAR, where values jump."""
+        self._small = self._tells = self._since_cheap = self._turns = 0
 
     @property
     def starting(self) -> bool:
         """Whether no result of a design chosen by the processes is available yet."""
         return self._tells <= len(self._first)
+
+    @property
+    def _stuck(self) -> bool:
+        return len(self._recent) == RECENT and sum(self._recent) < RECENT // 2
+
+    @property
+    def _exhausted(self) -> bool:
+        """Whether none of the last designs improved the only objective, as around an optimum that is known."""
+        return self._single and len(self._recent) == RECENT and not any(self._recent)
 
     def ask(self) -> Floats:
         """The next design (1, d); (0, d) at the end of the search."""
@@ -227,8 +245,11 @@ class _Search:
             left = left[1:]
             self._requested.add((outcomes.X[0] + 0.0).tobytes())
         self._pending = left
-        if self._single and not self.starting:
-            self._recent.append(self._better(outcomes))
+        better = self._better(outcomes)
+        if (way := self._chosen.pop((outcomes.X[0] + 0.0).tobytes(), None)) is not None:
+            self._worth[way] += better, 1.0
+        if not self.starting:
+            self._recent.append(better)
         self._outcomes.append(outcomes)
         self._observations.append(Observations.from_outcomes(self._problem, [outcomes], self._slopes))
 
@@ -245,18 +266,13 @@ class _Search:
         cheap = Observations.together(self._cheap) if self._cheap else None
         pending = np.array(self._pending).reshape(len(self._pending), observations.X.shape[1])
         processes = self._surrogate.processes(observations, pending, cheap)
-        candidate = None
-        improvements = sum(self._recent) if len(self._recent) == RECENT else RECENT
-        if 0 < improvements < RECENT // 2 and processes.boxes is not None and self._rng.random() < 0.5:
-            candidate = self._maximum(*self._near(processes, observations.X[~observations.failed]))
-        if candidate is None or np.exp(candidate.value) < LITTLE * processes.hypervolume:
-            candidate = self._maximum(processes)
-        if not improvements and candidate is not None and np.exp(candidate.value) < LITTLE * processes.hypervolume:
+        candidate = self._best_candidate(processes, observations.X[~observations.failed])
+        if self._exhausted and candidate is not None and np.exp(candidate.value) < LITTLE * processes.hypervolume:
             processes = self._independent.processes(observations, pending, cheap)
-            candidate = self._maximum(processes)
+            candidate = self._searched(processes, None)
         if candidate is None:
             return self._random_design()
-        if self.cost is None and (end := self._end(processes, candidate)) is not None:
+        if self.cost is None and (end := self._end(candidate)) is not None:
             return end
         if self._settings.min_gain is not None and processes.boxes is not None:
             small = np.exp(candidate.value) < self._settings.min_gain * processes.hypervolume
@@ -272,20 +288,54 @@ class _Search:
         self._since_cheap += 1
         return None if self.paused else candidate.design
 
-    def _maximum(self, processes: Processes, bounds: Bounds | None = None) -> Maximum | None:
-        """The next design; None without a candidate."""
-        X = candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds)
-        return maximum(self._coordinates, processes, X, self._requested, bounds)
+    def _best_candidate(self, processes: Processes, X: Floats) -> Maximum | None:
+        """The next design for known designs `X` (n, d); None without a candidate."""
+        if processes.boxes is None or self._exhausted or not self._stuck:
+            return self._searched(processes, None)
+        best = None
+        for turn, way in enumerate(self._ways(processes, X)):
+            candidate = self._searched(*way)
+            if best is None or (candidate is not None and candidate.value > best.value):
+                best = candidate
+            if best is not None and turn == 0 and self._jumps:
+                self._chosen[best.design.tobytes()] = AWAY if best.bounds is None else NEAR
+                break
+            if best is not None and np.exp(best.value) >= LITTLE * processes.hypervolume:
+                break
+        return best
 
-    def _end(self, processes: Processes, candidate: Maximum) -> Floats | None:
+    def _ways(self, processes: Processes, X: Floats) -> Iterator[tuple[Processes, Bounds | None, Crowd | None]]:
+        """The regions of a search with little improvement: first one of two ways, at random (around a design of the
+        front, or away from densely sampled regions), and finally the whole space.
+
+        With jumping values an expected gain around the front is often spurious. The first way then decides, and is
+        around the front the less often the fewer improvements it has given.
+        """
+        share = 0.5
+        if self._jumps:
+            gains, tried = self._worth.T
+            share = float(np.clip(gains[NEAR] / tried[NEAR] / (gains / tried).sum(), LEAST_NEAR, MOST_NEAR))
+        near_first = self._rng.random() < share
+        if near_first:
+            yield *self._near(processes, X), None
+        yield processes, None, Crowd(self._coordinates.coordinates(X))
+        if not near_first:
+            yield *self._near(processes, X), None
+        yield processes, None, None
+
+    def _searched(self, processes: Processes, bounds: Bounds | None, crowd: Crowd | None = None) -> Maximum | None:
+        X = candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds)
+        return maximum(self._coordinates, processes, X, bounds, self._requested, crowd)
+
+    def _end(self, candidate: Maximum) -> Floats | None:
         """The design that is expected to move an end of the front most, if it is due and worthwhile; the search starts
         from the maximum `candidate`."""
         self._turns += 1
-        m = len(self._problem.objectives)
+        processes, m = candidate.processes, len(self._problem.objectives)
         if m == 1 or processes.boxes is None or self._turns % ENDS:
             return None
         j = self._turns // ENDS % m
-        end = maximum(self._coordinates, processes.toward_end(j), candidate.further, self._requested)
+        end = maximum(self._coordinates, processes.toward_end(j), candidate.further, candidate.bounds, self._requested)
         return None if end is None or np.exp(end.value) <= END * processes.widths[j] else end.design
 
     def _for_cheap_evaluation(self, best: Floats, further: Floats) -> Floats:
@@ -296,25 +346,28 @@ class _Search:
         return np.asarray(X[list(apart(self._coordinates.features(X), np.arange(len(X)), count))])
 
     def _near(self, processes: Processes, X: Floats) -> tuple[Processes, Bounds]:
-        """Processes of the designs of `X` (n, d) around the best one, few or many of them, and their bounding box."""
-        d, best = X.shape[1], processes.front[:1]
+        """Processes of the designs around one of the front, few or many of them, and their bounding box."""
+        d = X.shape[1]
         few, many = np.log(5 * d), np.log(min(20 + 10 * d, 100))
         count = int(np.exp(self._rng.uniform(min(few, many), many)))
-        feature, u = self._coordinates.features(best)[0], self._coordinates.coordinates(best)[0]
+        centre = processes.front[processes.along_front(self._rng)][None]
+        feature, u = self._coordinates.features(centre)[0], self._coordinates.coordinates(centre)[0]
         distances = ((self._coordinates.features(X) - feature) ** 2).sum(axis=1)
         beside = self._coordinates.coordinates(X[np.argsort(distances, kind="stable")[:count]])
         reach = float(np.abs(beside - u).max())
-        return processes.near(feature, count), (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
+        near = processes.near(feature, count)
+        self._jumps = near.jump
+        return near, (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
 
     def _better(self, outcomes: Outcomes) -> bool:
-        """Whether a design improves the only objective, or while none is feasible the smallest violation."""
+        """Whether a design enters the front, or has a smaller violation than all before while none is feasible."""
         if not self._outcomes or outcomes.failed[0]:
             return not outcomes.failed[0]
         feasible = np.concatenate([o.feasible for o in self._outcomes])
         if not feasible.any():
             return bool(outcomes.rank_violation[0] < min(o.rank_violation.min() for o in self._outcomes))
-        smallest = np.concatenate([o.objectives[:, 0] for o in self._outcomes])[feasible].min()
-        return bool(outcomes.feasible[0] and outcomes.objectives[0, 0] < smallest)
+        F = np.concatenate([o.objectives for o in self._outcomes])[feasible]
+        return bool(outcomes.feasible[0] and not np.all(outcomes.objectives[0] >= F, axis=1).any())
 
     def _new(self, X: Floats) -> Floats:
         """The designs of `X` that are new."""

@@ -10,13 +10,13 @@ import numpy as np
 
 from designopt.solvers.surrogate.cokriging import CoKriging
 from designopt.solvers.surrogate.gaussian_process import GaussianProcess
-from designopt.solvers.surrogate.matern import Array, matern
+from designopt.solvers.surrogate.matern import Array, with_jumps
 
 
 @dataclass(frozen=True)
 class Stack:
     """p processes of n points each, without observed slopes: inverse length `scales` (p, d), points in length scales
-    `scaled` (p, n, d), `inverse` factors (p, n, n), `weights` (p, n), `mean` and `variance` (p,)."""
+    `scaled` (p, n, d), `inverse` factors (p, n, n), `weights` (p, n), `mean`, `variance` and `jumps` (p,)."""
 
     scales: Array
     scaled: Array
@@ -24,6 +24,7 @@ class Stack:
     weights: Array
     mean: Array
     variance: Array
+    jumps: Array
 
     @classmethod
     def from_processes(cls, processes: Sequence[GaussianProcess]) -> Stack:
@@ -35,14 +36,15 @@ class Stack:
             np.stack([p.weights for p in processes]),
             np.array([p.mean for p in processes]),
             np.array([p.variance for p in processes]),
+            np.array([p.jumps for p in processes]),
         )
 
     def slopes(self, point: Array) -> tuple[Array, Array, Array, Array]:
         """Means and standard deviations (p,), without the noise, and their derivatives (p, d) at one `point` (d,)."""
         apart = (point * self.scales)[:, None, :] - self.scaled
-        R, first = matern(np.einsum("pnd,pnd->pn", apart, apart))
+        R, first = with_jumps(np.einsum("pnd,pnd->pn", apart, apart), self.jumps[:, None])
         explained = (self.inverse @ R[:, :, None])[:, :, 0]
-        share = np.maximum(1.0 - np.einsum("pn,pn->p", explained, explained), 1e-14)
+        share = np.maximum(1.0 + self.jumps - np.einsum("pn,pn->p", explained, explained), 1e-14)
         sd = np.sqrt(self.variance * share)
         backed = (explained[:, None, :] @ self.inverse)[:, 0, :]
         # dR_i/dx_j = 2 first_i apart_ij scale_j

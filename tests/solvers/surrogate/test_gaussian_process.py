@@ -159,6 +159,25 @@ def test_a_process_of_the_surroundings_predicts_what_differs_from_place_to_place
     assert near.predict(at)[1][0] < 0.1 * complete.predict(at)[1][0]
 
 
+LINE = np.linspace(0.0, 1.0, 60)[:, None]
+
+
+@pytest.mark.parametrize("height", [1.0, 0.0])
+def test_a_new_value_among_two_branches_may_be_on_either(height):
+    values = np.sin(12.0 * LINE[:, 0]) + height * (np.random.default_rng(0).random(60) < 0.5)
+    complete = GaussianProcess(LINE, values, np.array([0]), first_guess(1, noisy=False))
+    near = complete.near(np.array([0.5]), 30, jumps=True)
+    assert (near.jumps > 0.0) == (height > 0.0)
+    mean, sd = near.predict(near.points)
+    assert mean == pytest.approx(near.values, abs=1e-3)
+    assert sd.max() < 2e-3
+    between = near.points[5:-5] + 0.5 / 59.0
+    mean, sd = near.predict(between)
+    # A coin's deviation is 1/2, its mean too.
+    assert mean == pytest.approx(np.sin(12.0 * between[:, 0]) + 0.5 * height, abs=0.01 + 0.4 * height)
+    assert sd == pytest.approx(np.full(20, 0.5 * height), abs=0.01 + 0.15 * height)
+
+
 # ------------------------------------------------------------------------------------------------- observed slopes
 
 

@@ -10,6 +10,7 @@ from designopt.plugin import Diverged, Fidelity, InvalidSetting, Use, find, mode
 from designopt.problem import StageEnded
 from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
+from designopt.solvers.surrogate.maximum import Crowd
 from designopt.solvers.surrogate.model import Surrogate
 from designopt.solvers.surrogate.observations import Observations
 from designopt.solvers.surrogate.solver import GaussianProcessSearch, _Search
@@ -212,7 +213,20 @@ def test_the_front_of_a_model_without_noise_is_what_was_observed():
     feasible = np.ones(40, dtype=bool)
     observations = Observations(np.column_stack([x, x]), F, np.empty((40, 0)), feasible, ~feasible)
     processes = Surrogate(problem).processes(observations, np.empty((0, 2)))
-    assert np.array_equal(processes.front, observations.X[~branch])
+    values = np.column_stack(
+        [scale.values(v) for scale, v in zip(processes.scales, processes.front_values.T, strict=True)]
+    )
+    assert values == pytest.approx(F[~branch])
+
+
+@pytest.mark.parametrize(("improvements", "share"), [(0, 0.2), (30, 0.5)])
+def test_where_values_jump_the_front_is_looked_around_less_often_without_success(improvements, share, monkeypatch):
+    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), no_outcomes(BRANIN))
+    monkeypatch.setattr(search, "_near", lambda processes, X: (processes, (np.zeros(2), np.ones(2))))
+    search._jumps = True
+    search._worth += [[3.0, 30.0], [improvements, 30.0]]
+    first = [next(search._ways(None, np.empty((0, 2))))[1] is not None for _ in range(400)]
+    assert np.mean(first) == pytest.approx(share, abs=0.06)
 
 
 def test_a_front_of_one_design_counts_gains_as_far_as_values_usually_reach():
@@ -223,7 +237,23 @@ def test_a_front_of_one_design_counts_gains_as_far_as_values_usually_reach():
         np.column_stack([x, x]), np.column_stack([x, 1.0 - x]), np.empty((21, 0)), feasible, np.zeros(21, dtype=bool)
     )
     processes = Surrogate(problem).processes(observations, np.empty((0, 2)))
-    assert processes.boxes.upper.max(axis=0) - processes.ends == pytest.approx(processes.widths)
+    assert processes.boxes.upper.max(axis=0) - processes.front_values[0] == pytest.approx(processes.widths)
+
+
+def test_a_design_that_stands_alone_on_the_front_is_searched_around_as_often_as_many_together():
+    x = np.array([0.0, 0.01, 0.02, 0.03, 0.04, 1.0])
+    problem = problem_from(lambda d, s: {"f": d["x"], "g": -d["x"]}, SQUARE, minimize=["f", "g"])
+    X = np.column_stack([x, np.full(6, 0.5)])
+    observations = Observations.from_outcomes(problem, [InProcess(problem, 6)(X)])
+    processes, rng = Surrogate(problem).processes(observations, np.empty((0, 2))), np.random.default_rng(0)
+    chosen = [processes.front[processes.along_front(rng), 0] for _ in range(200)]
+    assert 70 < chosen.count(1.0) < 130
+
+
+def test_many_stored_designs_form_the_initial_population():
+    rng = np.random.default_rng(0)
+    crowd = Crowd(np.vstack([0.3 + 0.01 * rng.random((6, 2)), rng.random((5, 2)) * 0.2 + 0.7]))
+    assert crowd.surrounds(np.array([[0.305, 0.305], [0.8, 0.8], [0.5, 0.3]])).tolist() == [True, False, False]
 
 
 def test_relations_are_kept_by_every_design():
@@ -259,18 +289,6 @@ def test_many_parameters_are_searched():
     assert outcomes_of(run(bowl, 90, startup=10, candidates=64)).objectives.min() < 0.8 * by_chance
 
 
-def test_a_design_improves_if_it_is_better_than_every_feasible_one_or_nearer_to_the_limits_than_all():
-    problem = problem_from(lambda d, s: {"f": d["x"], "h": 0.5 - d["y"]}, SQUARE, minimize=["f"], limits={"h": 0.0})
-    evaluate = InProcess(problem, 9)
-    search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), evaluate(np.array([[0.5, 0.1]])))
-    for x, better in (([0.1, 0.0], False), ([0.9, 0.2], True), ([0.7, 0.6], True), ([0.6, 0.1], False)):
-        outcomes = evaluate(np.array([x]))
-        assert search._better(outcomes) is better
-        search.tell(outcomes)
-    for x, better in (([0.7, 0.7], False), ([0.6, 0.7], True)):
-        assert search._better(evaluate(np.array([x]))) is better
-
-
 def test_candidates_stay_within_their_bounds():
     space = problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=["f"]).space
     lower, upper = np.array([0.2, 0.5]), np.array([0.3, 0.9])
@@ -279,6 +297,14 @@ def test_candidates_stay_within_their_bounds():
     U = (X - [-5.0, 0.0]) / 15.0
     assert len(X) == 256
     assert ((lower - 1e-12 <= U) & (upper + 1e-12 >= U)).all()
+
+
+def test_a_design_improves_if_it_enters_the_front_though_it_is_worse_in_one_objective():
+    problem = problem_from(lambda d, s: {"f": d["x"], "g": d["y"]}, SQUARE, minimize=["f", "g"])
+    evaluate = InProcess(problem, 9)
+    search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), evaluate(np.array([[0.5, 0.5]])))
+    for x, better in (([0.6, 0.2], True), ([0.5, 0.6], False), ([0.5, 0.5], False), ([0.1, 0.9], True)):
+        assert search._better(evaluate(np.array([x]))) is better
 
 
 class _Recorded:
@@ -300,8 +326,8 @@ def test_without_improvements_and_expected_gain_processes_of_independent_length_
     uses = []
     monkeypatch.setattr(search, "_surrogate", _Recorded(search._surrogate, "likely", uses))
     monkeypatch.setattr(search, "_independent", _Recorded(search._independent, "independent", uses))
-    expected = lambda *where: replace(_Search._maximum(search, *where), value=np.log(gain))  # noqa: E731
-    monkeypatch.setattr(search, "_maximum", expected)
+    expected = lambda *where: replace(_Search._searched(search, *where), value=np.log(gain))  # noqa: E731
+    monkeypatch.setattr(search, "_searched", expected)
     for improvements in (10 * [True], 10 * [False], [*9 * [False], True]):
         uses.clear()
         search._recent.extend(improvements)

@@ -93,7 +93,7 @@ def _centre(result: Result, processes: Processes) -> tuple[Floats, str]:
 
 def _gain(coordinates: Coordinates, processes: Processes) -> str:
     """Expected gain of the best of many candidates."""
-    X = candidates(coordinates, processes.front, CANDIDATES, np.random.default_rng(0))
+    X = candidates(coordinates, processes.front, CANDIDATES, np.random.default_rng(0), None)
     if not len(X):
         return "No design remains that satisfies the relations."
     share = float(np.exp(processes.acquisition(coordinates.features(X)).max())) / processes.hypervolume
