@@ -42,7 +42,13 @@ def read_robot(content: bytes, name: str, by_path: Mapping[str, str] | None = No
         raise ModelError("", 1, 1, f"has {len(content)} bytes; a robot file has at most {_LARGEST}")
     root = parse(content)
     if root.tag not in ("robot", "mujoco"):
-        raise root.error(f"{name} begins with <{root.tag}>; URDF begins with <robot>, MJCF with <mujoco>")
+        readers = "URDF begins with <robot>, MJCF with <mujoco>"
+        if root.tag == "OpenSimDocument":
+            readers = (
+                "models of OpenSim are read by muscle_sharing and dynamic_sharing (forces of a recorded motion), "
+                "laboratory_trial (from markers) and walk_predict (predicted walking)"
+            )
+        raise root.error(f"{name} begins with <{root.tag}>; {readers}")
     parts = read_urdf(root) if root.tag == "robot" else read_mjcf(root)
     if not parts.coordinates:
         raise root.error("has no joint that moves")

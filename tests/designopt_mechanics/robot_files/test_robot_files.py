@@ -259,6 +259,7 @@ def test_elements_that_are_not_imported_are_listed_with_their_line() -> None:
         ("<robot", 1, "not well-formed"),
         ('<!DOCTYPE r [<!ENTITY a "b">]><robot>&a;</robot>', 1, "document types and entities are not supported"),
         ("<sdf/>", 1, "begins with <sdf>"),
+        ("<OpenSimDocument/>", 1, "models of OpenSim are read by muscle_sharing and dynamic_sharing"),
         ("<robot name='r'/>", 1, "has no link"),
         ("<mujoco><include file='/etc/passwd'/></mujoco>", 1, "is not supported"),
         (URDF["gantry"].replace('axis xyz="1 0 0"', 'axis xyz="1 0 nan"'), 6, "holds NaN"),
