@@ -72,7 +72,7 @@ class Rows:
             row_counts = ", ".join(f"{name} has {n}" for name, n in counts.items())
             raise ValueError(f"{self._name}: the arrays differ in their number of rows: {row_counts}")
         n = next(iter(counts.values()), 1)
-        results = [np.empty((n, math.prod(shape))) for shape in self._out]
+        results = [np.zeros((n, math.prod(shape))) for shape in self._out]  # CasADi may not write a result of zeros
         if n:
             self._evaluate(n, arrays, results)
         return tuple(result.reshape(n, *_row(shape)) for result, shape in zip(results, self._out, strict=True))

@@ -216,3 +216,14 @@ def test_a_system_without_outputs_or_parameters_has_no_outputs_over_time():
     x = ca.SX.sym("x")
     system = System.from_expressions("still", states=[(Variable("x", "m"), x, -x)])
     assert outputs_over(system, {"x": np.zeros(3)}, {}, {}, np.zeros(3)) == {}
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_results_that_are_zero_for_every_argument_are_zero_in_a_block_of_one_row(rows: int) -> None:
+    """CasADi's map of one row makes such a result sparse when another argument is empty, and then writes nothing."""
+    arguments = [ca.SX.sym("t"), ca.SX(0, 1)]
+    zeros = Rows(ca.Function("zeros", arguments, [ca.SX.zeros(6, 1)]), compiled=False)
+    left_in_memory = [np.full((rows, 6), 1e200) for _ in range(50)]
+    del left_in_memory
+    (result,) = zeros(np.ones(rows), np.zeros(0))
+    assert not result.any()
