@@ -34,7 +34,8 @@ points, one thread (seed 0: 128 and 128); Optuna's TPE and GP samplers with thei
 with a population of 20.
 
 The runs of `gp` are of its version 6 (2026-11-28), with seeds 3 to 7; its rules were chosen with seeds 0 to 2 of
-these problems. The others are of 2026-11-22 and 23. BoTorch and Optuna's GP take minutes of a core for each run. Their
+these problems. Version 7 has fewer rules; it was not run on all of these problems. The others are of 2026-11-22 and 23.
+BoTorch and Optuna's GP take minutes of a core for each run. Their
 runs to 200 evaluations, and those of SMAC, were made later than the runs to 100, on another machine. "not run": no
 seed of that search came so far. Behind each table stands, for every problem, which other search has the largest median,
 its runs, gp's median over it, and the probability that the other's runs rank so far above those of gp by chance
