@@ -58,7 +58,7 @@ class TrackedOutputs(WalkOutputs):
     force_error: NotRequired[Annotated[float, Q("", "root mean square distance of the ground forces, body weights")]]
 
 
-@model("walk_track", version=3, arrays=WALK_ARRAYS)
+@model("walk_track", version=4, arrays=WALK_ARRAYS)
 class WalkTrack:
     """Follows a recorded half gait cycle with muscles and smooth contact, after example2DWalking of OpenSim Moco.
 

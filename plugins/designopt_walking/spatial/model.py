@@ -34,7 +34,7 @@ from designopt_walking.spatial.walker import (
 from designopt_walking.walker import Friction, Walker
 
 
-@model("walk_track_3d", version=1, arrays=SPATIAL_ARRAYS)
+@model("walk_track_3d", version=2, arrays=SPATIAL_ARRAYS)
 class WalkTrack3D:
     """Follows a recorded walk in space with drives or muscles and smooth contact, after example3DWalking of OpenSim
     Moco.
