@@ -16,7 +16,7 @@ from designopt import plugin
 from designopt.cli.exit import DIFFERENT, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result, without_plugin
 from designopt.printable import one_line
-from designopt.store.errors import allow_options, plugin_options
+from designopt.store.errors import allow_options, data_options, plugin_options
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -53,7 +53,7 @@ def show_design(
         echo()
         sys.exit(_recompute(result, row, array_file, plugin.Permission.from_options(allow)))
     if not result.made_elsewhere:
-        options = plugin_options(result.path) + allow_options(result.path)
+        options = plugin_options(result.path) + data_options(result.path) + allow_options(result.path)
         array_option = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
         echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{options} --evaluate{array_option}")
     if damaged:

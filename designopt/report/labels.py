@@ -19,7 +19,7 @@ from designopt.problem import derivative_name
 from designopt.problem import figure_meaning as figure_meaning
 from designopt.problem import figure_unit as figure_unit
 from designopt.solvers.auto import Auto
-from designopt.store.errors import allow_options, plugin_options
+from designopt.store.errors import allow_options, data_options, plugin_options
 from designopt.store.views.table import stated_constraints, stated_units
 
 if TYPE_CHECKING:
@@ -224,13 +224,14 @@ def failure_class(result: Result, status: str, reason: str) -> str:
 
 
 def recompute(result: Result, row: int) -> str:
-    """The command that shows a design and evaluates it again, with its plugin files and allowed programs; "" if
-    evaluations are made elsewhere."""
+    """The command that shows a design and evaluates it again, with its plugin files, data roots and allowed programs;
+    "" if evaluations are made elsewhere."""
     if result.made_elsewhere:
         return ""
     files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files if name == path_of(name))
-    declared = plugin_options(result.path) or files  # a script that ran the study also declares plugins
-    return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{declared}{allow_options(result.path)}"
+    options = plugin_options(result.path) or files  # a script that ran the study also declares plugins
+    options += data_options(result.path) + allow_options(result.path)
+    return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{options}"
 
 
 def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:

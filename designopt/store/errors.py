@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from designopt.files import root_of
 from designopt.plugin import PluginError, PluginFailed, plugin_file_of
 from designopt.printable import printable
 from designopt.store import safe_files
@@ -42,6 +43,24 @@ def _from_here(file: str, path: Path, working_folder: str) -> str:
     return candidate if path.is_absolute() and relative.startswith(os.pardir) else relative
 
 
+def data_options(path: Path) -> str:
+    """The options for the data roots that files of the store `path` name, each after a space; a store does not know
+    their folders."""
+    try:
+        pending, roots = [json.loads(safe_files.read_bytes(path / "problem.json"))["study"]], set()
+        while pending:
+            entry = pending.pop()
+            if isinstance(entry, dict):
+                pending += entry.values()
+                if "$file" in entry and isinstance(entry.get("name"), str):
+                    roots.add(root_of(entry["name"]))
+            elif isinstance(entry, list):
+                pending += entry
+        return "".join(f" --data {root}=FOLDER" for root in sorted(roots - {""}))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
 def allow_options(path: Path) -> str:
     """The options that allow what the model of the store `path` runs, each after a space."""
     try:
@@ -52,13 +71,13 @@ def allow_options(path: Path) -> str:
 
 
 def resume_command(path: Path) -> str:
-    """The command that continues the run in the store `path`, with the plugin files and allowed programs."""
-    return f"designopt resume {shlex.quote(str(path))}{plugin_options(path)}{allow_options(path)}"
+    """The command that continues the run in the store `path`, with plugin files, data roots and allowed programs."""
+    return f"designopt resume {shlex.quote(str(path))}{plugin_options(path)}{data_options(path)}{allow_options(path)}"
 
 
 def ask_and_tell(path: Path) -> str:
     """The commands that continue a study whose evaluations are made elsewhere, in the store `path`."""
-    store, files = shlex.quote(str(path)), plugin_options(path)
+    store, files = shlex.quote(str(path)), plugin_options(path) + data_options(path)
     return f"designopt ask {store}{files}, then designopt tell {store} FILE{files}"
 
 

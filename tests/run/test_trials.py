@@ -11,6 +11,7 @@ from command import Done
 from dask_processes import Cluster
 
 from designopt import load, open_store
+from designopt.report.labels import recompute
 
 MODEL = '''
 from typing import Annotated, Required, TypedDict
@@ -111,7 +112,9 @@ def test_the_folder_of_a_data_root_is_given_again_to_a_resume(folder: Path) -> N
     assert "the run used the data root 'gait'" in without.stderr
     assert "--data gait=FOLDER" in without.stderr
     assert designopt(folder, "resume", "s.study", *root).returncode == 0
-    assert designopt(folder, "show", "s.study/0").returncode == 0
+    shown = designopt(folder, "show", "s.study/0")
+    assert "recompute it: designopt show s.study/0 --plugin gait.py --data gait=FOLDER --evaluate" in shown.stdout
+    assert "--data gait=FOLDER" in recompute(open_store(folder / "s.study"), 0)
     repeated = designopt(folder, "show", "s.study/0", "--evaluate", *root)
     assert repeated.returncode == 0, repeated.stdout + repeated.stderr
     assert "the same as recorded, bit for bit" in repeated.stdout
