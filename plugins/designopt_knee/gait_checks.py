@@ -106,6 +106,10 @@ def check_angles(columns: Mapping[str, Floats]) -> tuple[str, ...]:
             continue
         curves = _side_by_side(f"{name}_deg", joint, f"{upper}_deg - {lower}_deg", of_links)
         if np.abs(joint + of_links).max() <= _INCONSISTENT_ANGLE:
+            if name == "knee" and joint.max() > -joint.min():  # it bends as a knee does: both links are wrong
+                is_exchange = np.ptp(angles["thigh_deg"]) > np.ptp(angles["shank_deg"])  # a shank swings further
+                mistake = "are exchanged" if is_exchange else "both have the opposite sign; reverse both"
+                raise refused(f"thigh_deg and shank_deg {mistake} ({curves})")
             raise refused(f"{name}_deg has the opposite sign of {upper}_deg - {lower}_deg; reverse it ({curves})")
         warnings.append(
             f"gait: {name}_deg differs from {upper}_deg - {lower}_deg by up to {apart:.1f} deg; is a sign reversed, or"

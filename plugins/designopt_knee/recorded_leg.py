@@ -57,9 +57,12 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
             f" never stands ({lengths}); {_fitting_lengths(gait, g, 'lengthen')}",
         ]
     if lowest < -_BELOW:
+        with_other_ankle = _recorded_posture(gait, g, phase, ankle_sign=-1.0)
+        has_other_sign = min(with_other_ankle[point][1].min() for point in ("heel", "toe")) > -_BELOW
+        ankle = " is the sign of ankle_deg reversed (toe up is positive)? With the other one the foot fits; or else"
         remarks.append(
             f"gait: in the recorded posture the sole is up to {-1e3 * lowest:.0f} mm below the ground ({lengths}), and"
-            " such a leg folded up with every damper tried (linkage_limit);"
+            f" such a leg folded up with every damper tried (linkage_limit);{ankle if has_other_sign else ''}"
             f" {_fitting_lengths(gait, g, 'shorten')}"
         )
     ankle_x = places["ankle"][0]
@@ -132,13 +135,16 @@ def _speeds_differ(gait: Gait, speed: float) -> str:
     )
 
 
-def _recorded_posture(gait: Gait, g: Mapping[str, float], phase: Floats) -> dict[str, linkage.Point]:
-    """Positions of the joints (m) with the recorded hip, thigh, knee and ankle at `phase` (n,)."""
+def _recorded_posture(
+    gait: Gait, g: Mapping[str, float], phase: Floats, *, ankle_sign: float = 1.0
+) -> dict[str, linkage.Point]:
+    """Positions of the joints (m) with the recorded hip, thigh, knee and ankle at `phase` (n,), the last one times
+    `ankle_sign`."""
     hip_x, hip_y, thigh, knee, ankle = (gait.series(s, phase) for s in ("hip_x", "hip_y", "thigh", "knee", "ankle"))
     eta = linkage.eta_of_flexion(g, np.maximum(knee, 0.0))
     ad, shank = linkage.relative_angles(g, eta)
     hip = (hip_x, g["hip_hike"] * hip_y)
-    return linkage.points(g, hip, thigh, thigh + shank, thigh + ad, thigh + eta, thigh + shank + ankle)
+    return linkage.points(g, hip, thigh, thigh + shank, thigh + ad, thigh + eta, thigh + shank + ankle_sign * ankle)
 
 
 def _fitting_lengths(gait: Gait, g: Mapping[str, float], change: str) -> str:

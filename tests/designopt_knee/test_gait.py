@@ -364,6 +364,12 @@ def test_radians_and_reversed_signs_are_refused_with_both_curves(gait):
         InvalidSetting, match=r"the knee is between -68.6 and 4.3 deg; flexion counts positive: reverse"
     ):
         read_gait(text_of(both_reversed))
+    links_reversed = {**columns, "thigh_deg": -columns["thigh_deg"], "shank_deg": -columns["shank_deg"]}
+    with pytest.raises(InvalidSetting, match="thigh_deg and shank_deg both have the opposite sign; reverse both"):
+        read_gait(text_of(links_reversed))
+    exchanged = {**columns, "thigh_deg": columns["shank_deg"], "shank_deg": columns["thigh_deg"]}
+    with pytest.raises(InvalidSetting, match="thigh_deg and shank_deg are exchanged"):
+        read_gait(text_of(exchanged))
     shifted = {**columns, "ankle_deg": columns["ankle_deg"] + 12.0}
     (warning,) = read_gait(text_of(shifted)).warnings
     assert warning.startswith("gait: ankle_deg differs from foot_deg - shank_deg by up to 12.0 deg")

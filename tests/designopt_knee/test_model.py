@@ -271,11 +271,11 @@ def test_a_hip_whose_forward_motion_is_reversed_is_a_remark():
     assert "varies by 0.36 m/s, and by 0.20 m/s with hip_x_m reversed; x is forward: is its sign wrong?" in remark
 
 
-def cycle_of(gait: Gait, *, start: float = 0.0, thigh_offset: float = 0.0) -> InputFile:
+def cycle_of(gait: Gait, *, start: float = 0.0, thigh_offset: float = 0.0, ankle_sign: float = 1.0) -> InputFile:
     """The gait as 101 samples of a cycle that begins at the phase `start`, its thigh turned forward (deg)."""
     share = np.linspace(0.0, 1.0, 101)
     hip_x, hip_y, thigh, knee, ankle = (gait.series(signal, share + start) for signal in SIGNALS)
-    thigh, knee, ankle = np.degrees(thigh) + thigh_offset, np.degrees(knee), np.degrees(ankle)
+    thigh, knee, ankle = np.degrees(thigh) + thigh_offset, np.degrees(knee), ankle_sign * np.degrees(ankle)
     shank = thigh - knee
     columns = (share, share * gait.period, hip_x, hip_y, thigh, shank, shank + ankle, knee, ankle)
     head = f"# period_s={gait.period} belt_speed_m_s={gait.belt_speed}\n{','.join(CYCLE_COLUMNS)}\n"
@@ -305,6 +305,13 @@ def test_a_sole_whose_toe_points_up_all_through_stance_is_a_remark(gait: Gait) -
         "the toe points up by 11 deg (median), so the sole never stands flat; is thigh_deg the flexion of" in remarks[0]
     )
     assert FourBarKnee(gait=cycle_of(gait, thigh_offset=5.0)).remarks({}) == []
+
+
+def test_a_reversed_ankle_is_named_where_the_sole_is_below_the_ground(gait: Gait) -> None:
+    columns = cycle_of(gait, ankle_sign=-1.0)
+    (remark,) = FourBarKnee(gait=columns, parameters={"shank_length": 0.47}).remarks({})
+    assert "below the ground" in remark
+    assert "is the sign of ankle_deg reversed (toe up is positive)? With the other one the foot fits" in remark
 
 
 def test_recorded_cycle_file_walks_like_the_bundled_gait(knee, gait_folder):
