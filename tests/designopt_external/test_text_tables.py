@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
-from designopt_external.program.sources import Missing, read
+from designopt_external.program.sources import Missing, SourceSection, place_of_table, read
 
 from designopt.cli import main
 
@@ -83,7 +83,18 @@ def test_heads_and_lines_after_a_table_are_no_rows(text: str, column: int) -> No
     assert numbers(text, after="2|results|node", match=1, column=column) == [2.0, 3.0]
 
 
+def test_a_table_that_is_taken_from_several_says_from_which() -> None:
+    text = "displacements\n1 2.0\ndisplacements\n1 3.0\n"
+    section: SourceSection = {"text": "a.dat", "after": "displ", "column": 2}
+    note = " after the last of 2 lines that match 'displ' (match: 1 takes the first)"
+    assert place_of_table(section, {"a.dat": text}) == note
+    assert place_of_table({**section, "match": 1}, {"a.dat": text}) == ""
+    assert place_of_table(section, {"a.dat": text[:20]}) == ""
+
+
 def test_a_trial_says_how_many_numbers_a_result_is_taken_from(folder: Path) -> None:
     outcome = CliRunner().invoke(main, ["validate", "study.yaml", "--try", "1", "--allow", "cantilever"])
     assert outcome.exit_code == 0, outcome.output
-    assert "\n      sag is the largest of 2 numbers\n" in outcome.output
+    assert (
+        "\n      sag is the largest of 2 numbers after the last of 2 lines that match 'displacements'" in outcome.output
+    )

@@ -112,8 +112,8 @@ def test_the_folder_of_a_data_root_is_given_again_to_a_resume(folder: Path) -> N
     assert "the run used the data root 'gait'" in without.stderr
     assert "--data gait=FOLDER" in without.stderr
     assert designopt(folder, "resume", "s.study", *root).returncode == 0
-    shown = designopt(folder, "show", "s.study/0")
-    assert "recompute it: designopt show s.study/0 --plugin gait.py --data gait=FOLDER --evaluate" in shown.stdout
+    design_text = designopt(folder, "show", "s.study/0")
+    assert "recompute it: designopt show s.study/0 --plugin gait.py --data gait=FOLDER --evaluate" in design_text.stdout
     assert "--data gait=FOLDER" in recompute(open_store(folder / "s.study"), 0)
     repeated = designopt(folder, "show", "s.study/0", "--evaluate", *root)
     assert repeated.returncode == 0, repeated.stdout + repeated.stderr

@@ -378,8 +378,10 @@ class ExternalProgram:
             if sources.format_of(section):
                 numbers = sources.read(section, folder, texts)
                 outputs[name] = sources.single(section, numbers)
-                if len(numbers) > 1:
-                    reductions.append(f"{name} is the {section.get('take', 'last')} of {len(numbers)} numbers")
+                table = sources.place_of_table(section, texts)
+                if len(numbers) > 1 or table:
+                    several = f"{section.get('take', 'last')} of {len(numbers)} numbers"
+                    reductions.append(f"{name} is the {several if len(numbers) > 1 else 'number'}{table}")
             elif name in extra:
                 outputs[name] = float(extra[name])
         progress(1.0, ", ".join(reductions))

@@ -183,6 +183,15 @@ def read(section: SourceSection, folder: Path, texts: dict[str, str]) -> list[fl
         raise Missing(f"{name}: {error}") from None
 
 
+def place_of_table(section: SourceSection, texts: Mapping[str, str]) -> str:
+    """Which of several tables of the read `texts` a source takes, in words; "" where its line `after` occurs once."""
+    if "after" not in section or "match" in section:
+        return ""
+    after = section["after"]
+    count = sum(re.search(after, line) is not None for line in texts[str(section["text"])].splitlines())
+    return f" after the last of {count} lines that match '{after}' (match: 1 takes the first)" if count > 1 else ""
+
+
 def single(section: SourceSection, numbers: Sequence[float]) -> float:
     """The number that an output takes from those of its source. Raises `Missing` for several rows or items without
     `take`; of several matches of a pattern the last one counts."""
