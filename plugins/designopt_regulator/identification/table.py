@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
@@ -18,6 +18,8 @@ _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$")
 #: A time of day, and a text that may be a unit.
 _CLOCK = re.compile(r"\d:\d\d")
 _UNIT = re.compile(r"[\[(]?[^\W\d]?[%°a-zA-ZµμΩ/*^ ]{1,12}\d?[\])]?")
+#: Rows among which the heads are looked for where the first line has others: instruments write titles above them.
+_TITLE_LINES = 10
 
 
 class BadData(ValueError):
@@ -62,7 +64,8 @@ def read_columns(
         has = (
             "" if columns is None else f" ('{columns[missing[0]]}'; the file has {', '.join(t.strip() for t in head)})"
         )
-        raise BadData(f"{where}: column '{missing[0]}'{has} is missing")
+        titles = {name if columns is None else columns[name].strip() for name in missing}
+        raise BadData(f"{where}: column '{missing[0]}'{has} is missing{_head_below(rows, titles)}")
     title_of = {name: name if columns is None else columns[name].strip() for name in names}
     samples = []
     for line, row in rows:
@@ -72,6 +75,15 @@ def read_columns(
         numbers = {name: _number(position, title_of[name], row[i].strip()) for name, i in place_of.items()}
         samples.append((position, numbers))
     return where, units, samples
+
+
+def _head_below(rows: Sequence[tuple[int, Sequence[str]]], titles: Set[str]) -> str:
+    """The way out where the heads `titles` stand below a title of the instrument; "" if they do not."""
+    for line, row in rows[:_TITLE_LINES]:
+        cells = re.split("[;,\t]", ",".join(row))  # the title may have had another separator
+        if titles <= {text.strip() for cell in cells for text in (cell, cell.partition("[")[0])}:
+            return f"; line {line} has these heads: begin the lines above it with #"
+    return ""
 
 
 def _number(where: str, title: str, text: str) -> float:

@@ -132,10 +132,11 @@ class LinearLoop:
             at_rest, unit = float(data.input[0]), data.units[0]
             if at_rest != 0.0:
                 low, high = (f"{at_rest + end:.4g}" for end in ends)
+                output = f"{self.plant.fit().offset:.4g} {data.units[1]}"
                 setpoint, load = f"{self.setpoint_step:g} {data.units[1]}", f"{self.load_step:g} {unit}"
                 sentences.append(
-                    f"limits, set-point and overshoot count from rest (input {at_rest:.4g} {unit}, output "
-                    f"{data.output[0]:.4g} {data.units[1]}): the command may lie between {low} and {high} {unit}; the "
+                    f"limits, set-point and overshoot count from rest (input {at_rest:.4g} {unit}, output {output}): "
+                    f"the command may lie between {low} and {high} {unit}; the "
                     f"steps simulated are {setpoint} of the set-point and {load} of the load ('setpoint_step', "
                     "'load_step')"
                 )

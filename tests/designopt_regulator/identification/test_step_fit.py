@@ -98,6 +98,9 @@ def test_a_record_in_the_way_of_a_spreadsheet_is_read():
     assert data.units == ("%", "degC")
     with pytest.raises(BadData, match=r"column 'input' \('Heater'; the file has Nr, Zeit \[min\], .*\) is missing"):
         read_step(file, ("Zeit", "Heater", "PT 100"))
+    with_title = InputFile("log.csv", b"Logger XR-20, channel 1\n" + file.content)
+    with pytest.raises(BadData, match="line 2 has these heads: begin the lines above it with #"):
+        read_step(with_title, ("Zeit", "Heizung", "PT 100"))
     with pytest.raises(BadData, match=r"in this order: columns: \[Nr, Zeit, Heizung, PT 100\]"):
         read_step(file)
     tabs = InputFile(
