@@ -247,4 +247,6 @@ def test_a_run_of_an_edited_study_names_the_command_that_asks_on_beside_its_stor
 def test_fewer_evaluations_than_were_asked_for_have_a_reason(search):
     completed = designopt(search, "ask", "rig.yaml", "-n", "4", *PLUGIN)
     assert len(completed.stdout.splitlines()) == 1 + 2
-    assert "2 of 4: there are no more before the solver has results of these" in completed.stderr
+    assert (
+        "2 of 4: there are no more before the solver has results of these; its setting 'look_ahead'" in completed.stderr
+    )

@@ -56,7 +56,14 @@ def ask(
         return
     echo(ResultColumns.of_study(definition).table(evaluations).removesuffix("\n"))
     if len(evaluations) < count:
-        echo(f"{len(evaluations)} of {count}: there are no more before the solver has results of these", err=True)
+        uses = [stage.solver for stage in definition.definition.stages]
+        setting = (
+            "; its setting 'look_ahead' raises that number"
+            if any("look_ahead" in use.plugin.settings for use in uses)
+            else ""
+        )
+        text = f"{len(evaluations)} of {count}: there are no more before the solver has results of these{setting}"
+        echo(text, err=True)
 
 
 @click.command()

@@ -23,6 +23,8 @@ from designopt.store.result import Result
 DRAWN = 1500
 #: Minimum number of designs without a result for a cluster; maximum number of listed parameters.
 CROWD, MAX_LISTED = 5, 3
+#: Probability with which designs placed at random would lie so, from which on a cluster may be chance.
+CHANCE = 0.01
 
 
 @report_part("failures", version=1)
@@ -202,14 +204,14 @@ def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
         if p.kind == "choice":
             for k, value in enumerate(p.values):
                 share_lost, all_here = float(np.mean(x[bad] == k)), float(np.mean(x == k))
-                if share_lost >= 0.9 and all_here <= 0.6:
+                if share_lost >= 0.9 and all_here <= 0.6 and all_here ** (share_lost * bad.sum()) < CHANCE:
                     clusters.append((all_here, f"{_percent(share_lost)} of them have {p.name} {value}"))
             continue
         # The shorter of the ranges with nine tenths: from an end, or from the middle.
         cuts = [np.quantile(x[bad], q, method="nearest") for q in ((0.0, 0.9), (0.1, 1.0), (0.05, 0.95))]
         shares = [float(np.mean((x >= low) & (x <= high))) for low, high in cuts]
         k = int(np.argmin(shares))
-        if shares[k] <= 0.5:
+        if shares[k] <= 0.5 and shares[k] ** (0.9 * bad.sum()) < CHANCE:
             low, high = (f"{number(float(v))}" for v in cuts[k])
             clusters.append((shares[k], f"nine tenths of them lie at {p.name} {low} … {high} {p.unit}".rstrip()))
     clusters.sort(key=lambda item: item[0])
