@@ -161,11 +161,13 @@ def _oscillating(phase_solution: PhaseSolution) -> Iterator[str]:
     """Warnings about controls that oscillate with the mesh."""
     for o in oscillations(phase_solution):
         unit = f" {phase_solution.units[o.control]}".rstrip()
-        excess = f", and exceeds its bounds between the points by up to {o.beyond:.3g}{unit}" if o.beyond > 0.0 else ""
+        violation = (
+            f", and exceeds its bounds between the points by up to {o.beyond:.3g}{unit}" if o.beyond > 0.0 else ""
+        )
         how = f"has {o.pulses} pulses of about an interval" if o.pulses else "turns in nearly every interval"
         yield (
             f"oscillating_control: {o.control} of {phase_solution.name} {how} from {o.begin:.6g} to"
-            f" {o.end:.6g} s, by up to {o.swing:.3g}{unit}{excess}: {against_ringing(phase_solution, [o.control])}"
+            f" {o.end:.6g} s, by up to {o.swing:.3g}{unit}{violation}: {against_ringing(phase_solution, [o.control])}"
         )
 
 
