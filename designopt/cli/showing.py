@@ -101,7 +101,7 @@ def show(
         from designopt.study.language.checking.settings import describe
 
         _refuse(follow, evaluate, "a study file")
-        echo(describe(load_or_fail(name, overrides, plugin_files, data).definition.model.plugin, settled=True))
+        echo(describe(load_or_fail(name, overrides, plugin_files, data).definition.model.plugin, has_settings=True))
     elif Path(name).is_file() and (model := reader(name)) is not None:
         _refuse(follow, evaluate, "a model file")
         echo(table(model, name))
@@ -178,7 +178,7 @@ def _plugin(
         try:
             roots = {root: Path(folder) for root, folder in (data or {}).items()}
             definition = plugin_with(plugin.find(k, name), overrides, roots) if overrides else plugin.find(k, name)
-            echo(describe(definition, settled=bool(overrides)))
+            echo(describe(definition, has_settings=bool(overrides)))
         except plugin.PluginError as error:
             fail(f"error: {error}", WRONG_INPUT)
         except StudyError as error:
