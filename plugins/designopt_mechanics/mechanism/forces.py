@@ -252,12 +252,12 @@ class LoopForces:
 
     def solve(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
         """Efforts and cut forces of a motion. Raises `RedundantLoop` where they are not determined."""
-        joint_forces = self._solved(motion, p)
+        joint_forces = self._joint_forces(motion, p)
         if self.redundant == "refuse" and self._across[1].numel():
             self._refuse_across(motion, joint_forces, p)
         return joint_forces
 
-    def _solved(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
+    def _joint_forces(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
         if self._cuts_are_multipliers:
             solution, left, size = self._multipliers(motion.z, motion.dz, motion.ddz, motion.time, p)
             if (left <= _ROUND_OFF * np.maximum(size, 1e-9)).all():  # not where a system is singular, or not finite

@@ -136,17 +136,21 @@ class EquilibriumTask:
     ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Find the posture. Raises `Diverged` if there is none near, or the loops do not close."""
         loops, p = self.loops, self.loops.mechanism.column(numbers)
-        start, rest = self._solved(p, scenario)
+        start, posture = self._solution(p, scenario)
         factor = self._factor(start, p) if self.settings.buckling else 0.0
-        motion, solved = self._still(rest, p)
-        values = self.signals.rows(motion, solved, p)[0]
+        motion, joint_forces = self._motion_at_rest(posture, p)
+        values = self.signals.rows(motion, joint_forces, p)[0]
         results = dict(zip(self.signals.names, (float(v) for v in values), strict=True))
-        results |= {"stable": float(rest.smallest > 0.0), "stiffness_min": rest.smallest, "buckling_factor": factor}
+        results |= {
+            "stable": float(posture.smallest > 0.0),
+            "stiffness_min": posture.smallest,
+            "buckling_factor": factor,
+        }
         for k, i in enumerate(loops.independent):
-            results[f"stiffness_{loops.mechanism.tree.names[i]}"] = float(rest.stiffness[k, k])
+            results[f"stiffness_{loops.mechanism.tree.names[i]}"] = float(posture.stiffness[k, k])
         every: dict[str, Floats] = {"time": np.array([0.0, 1.0])}
         if "scene" in arrays:
-            every["scene"] = scene_of(loops.mechanism, np.stack([start, rest.z]), p)
+            every["scene"] = scene_of(loops.mechanism, np.stack([start, posture.z]), p)
         return {n: results[n] for n in self.declares().outputs}, {name: every[name] for name in arrays}
 
     def gradient(
@@ -158,12 +162,12 @@ class EquilibriumTask:
         if forces.redundant == "least_squares" and forces.is_redundant:
             return {}
         p = loops.mechanism.column(numbers)
-        start, rest = self._solved(p, scenario)
-        motion, solved = self._still(rest, p)
-        of_signals, of_motion = (part[0] for part in self.signals.slopes(motion, solved, p, None))
+        start, posture = self._solution(p, scenario)
+        motion, joint_forces = self._motion_at_rest(posture, p)
+        of_signals, of_motion = (part[0] for part in self.signals.slopes(motion, joint_forces, p, None))
         derivatives: dict[str, Floats] = dict(zip(self.signals.names, of_signals, strict=True))
-        stiffness = self._stiffness_slopes(rest.z, p, of_motion)
-        vector = np.linalg.eigh(0.5 * (rest.stiffness + rest.stiffness.T))[1][:, :1].ravel()
+        stiffness = self._stiffness_slopes(posture.z, p, of_motion)
+        vector = np.linalg.eigh(0.5 * (posture.stiffness + posture.stiffness.T))[1][:, :1].ravel()
         if len(vector):
             derivatives["stiffness_min"] = np.einsum("i,kij,j->k", vector, stiffness, vector)
         derivatives["stable"] = np.zeros(len(p))
@@ -182,23 +186,23 @@ class EquilibriumTask:
 
     # ------------------------------------------------------------------------------------------------------- solution
 
-    def _solved(self, p: Sequence[float], scenario: Mapping[str, Any]) -> tuple[Floats, RestPosture]:
+    def _solution(self, p: Sequence[float], scenario: Mapping[str, Any]) -> tuple[Floats, RestPosture]:
         """The start and the posture at rest. Raises `Diverged`."""
         branch = str(scenario.get("branch", self.settings.branch))
         try:
             start = initial_state(self.loops, self.settings, p, branch)[: len(self.loops.mechanism.tree.names)]
-            rest = self.rest(start, p)
+            posture = self.rest(start, p)
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
         except NoRest as error:
             raise Diverged(str(error), reason="no_equilibrium") from None
-        refuse_obstacles(self.loops, rest.z[None], p)
-        return start, rest
+        refuse_obstacles(self.loops, posture.z[None], p)
+        return start, posture
 
-    def _still(self, rest: RestPosture, p: Sequence[float]) -> tuple[MotionRows, SolvedForces]:
+    def _motion_at_rest(self, posture: RestPosture, p: Sequence[float]) -> tuple[MotionRows, SolvedForces]:
         """The posture as a motion of one row, and its forces. Raises `Diverged`."""
-        zero = np.zeros((1, len(rest.z)))
-        motion = MotionRows(np.zeros(1), rest.z[None], zero, zero)
+        zero = np.zeros((1, len(posture.z)))
+        motion = MotionRows(np.zeros(1), posture.z[None], zero, zero)
         try:
             return motion, self.signals.forces.solve(motion, p)
         except RedundantLoop as error:
@@ -267,10 +271,10 @@ class EquilibriumTask:
                 break
             if np.abs(force).max(initial=0.0) <= _AT_REST * size:
                 return z, True
-            stepped = self._stepped(z, p, force, _step(force, stiffness, descend=descend))
-            if np.array_equal(stepped, z):
+            candidate = self._stepped(z, p, force, _step(force, stiffness, descend=descend))
+            if np.array_equal(candidate, z):
                 break
-            z = stepped
+            z = candidate
         return z, False
 
     def _stepped(self, z: Floats, p: Sequence[float], force: Floats, step: Floats) -> Floats:
