@@ -52,8 +52,8 @@ class TreeRows:
 
     def positions(self, points: Sequence[Point], z: ArrayLike) -> Floats:
         """(n, k, 3) m of `points`."""
-        places = ca.horzcat(*(self._state.position(point) for point in points))
-        return self._shaped(self._rows("positions", [self._state.z], places)(z)[0], len(points))
+        positions = ca.horzcat(*(self._state.position(point) for point in points))
+        return self._shaped(self._rows("positions", [self._state.z], positions)(z)[0], len(points))
 
     def velocities(self, points: Sequence[Point], z: ArrayLike, dz: ArrayLike) -> Floats:
         """(n, k, 3) m/s of `points`."""
@@ -161,8 +161,8 @@ class TreeRows:
         wrench_loads = [
             Load(frame, symbol[6 * i : 6 * i + 3], symbol[6 * i + 3 : 6 * i + 6]) for i, frame in enumerate(self.loaded)
         ]
-        attached = contact_loads(self._state, self.contacts)
-        return symbol, wrench_loads + attached
+        surface_loads = contact_loads(self._state, self.contacts)
+        return symbol, wrench_loads + surface_loads
 
     def _loads(self, loads_by_frame: Mapping[str, ArrayLike] | None) -> Floats:
         loads = loads_by_frame or {}

@@ -200,7 +200,7 @@ class ExoskeletonGait:
         # A step begins with the deviations from the recorded motion with which the one before it ended: of angles, of
         # lengths from those at rest under the load, and of the rates of both.
         (first, rates, load, _), (last, later, end_load, _) = (
-            [np.asarray(r, dtype=np.float64).ravel() for r in _recorded(n)(at, _row(conditions))]
+            [np.asarray(r, dtype=np.float64).ravel() for r in _recording(n)(at, _row(conditions))]
             for at in (0.0, duration)
         )
         angle_zeros, steady = np.zeros(2 * n), np.zeros(n)
@@ -235,7 +235,7 @@ def start(size: Size, design: Mapping[str, float], conditions: Mapping[str, floa
     Raises `InvalidDesign` if a link collapses under the weight.
     """
     angles, rates, axial, rest_lengths = (
-        np.asarray(r, dtype=np.float64).ravel() for r in _recorded(size)(at, _row(conditions))
+        np.asarray(r, dtype=np.float64).ravel() for r in _recording(size)(at, _row(conditions))
     )
     lengths = rest_lengths - axial / design["stiffness"]
     if not (lengths > 0.2 * rest_lengths).all():
@@ -278,7 +278,7 @@ def _simulators(size: Size, limit: float, rtol: float, *, feed_forward: bool) ->
 
 
 @lru_cache(maxsize=2)
-def _recorded(size: Size) -> Any:
+def _recording(size: Size) -> Any:
     """(time, conditions) -> recorded angles, their rates, the axial forces of the rigid model, lengths at rest."""
     time, row = ca.SX.sym("t"), ca.SX.sym("conditions", len(CONDITIONS))
     conditions = {name: row[i] for i, name in enumerate(CONDITIONS)}
