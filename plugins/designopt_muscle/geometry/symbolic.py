@@ -74,8 +74,10 @@ def _length(state: TreeState, model: OsimModel, points: Sequence[tuple[PathPoint
             return ca.if_else(inside, *lengths)
     path = [point for point, active in points if active]
     ways = [state.way(state.end(point.body)) for point in path]
-    shared = next((n for n, steps in enumerate(zip(*ways, strict=False)) if len(set(steps)) > 1), min(map(len, ways)))
-    positions = [_position(state, model, point, way[shared:]) for point, way in zip(path, ways, strict=True)]
+    common_count = next(
+        (n for n, steps in enumerate(zip(*ways, strict=False)) if len(set(steps)) > 1), min(map(len, ways))
+    )
+    positions = [_position(state, model, point, way[common_count:]) for point, way in zip(path, ways, strict=True)]
     return sum((ca.norm_2(b - a) for a, b in pairwise(positions)), ca.SX(0.0))
 
 
