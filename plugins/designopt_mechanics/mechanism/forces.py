@@ -205,7 +205,7 @@ class LoopForces:
         functions = [i for i in in_loops if lifted_tree.tree.names[i] in lifted_tree.functions]
         extra = len(in_loops) - closing_rank - freedom
         path = [np.eye(len(lifted_tree.tree.names))[:, c] if len(moving[f]) >= len(c)
-                else _embedded(slopes, c, moving[f]) for f, c in by_frame.items()]  # fmt: skip
+                else _path_columns(slopes, c, moving[f]) for f, c in by_frame.items()]  # fmt: skip
         S = np.hstack(path) if path else np.zeros((len(lifted_tree.tree.names), 0))
         along_path = extra > 0 and S.shape[1] - _rank(J @ S) == freedom
         couplers = extra > 0 and not along_path
@@ -435,7 +435,7 @@ class _Structure:
     couplers: bool
 
 
-def _embedded(slopes: Floats, rows: list[int], columns: list[int]) -> Floats:
+def _path_columns(slopes: Floats, rows: list[int], columns: list[int]) -> Floats:
     path_slopes = np.zeros((len(slopes), len(columns)))
     path_slopes[rows] = slopes[np.ix_(rows, columns)]
     return path_slopes

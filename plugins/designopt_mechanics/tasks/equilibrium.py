@@ -191,7 +191,7 @@ class EquilibriumTask:
         branch = str(scenario.get("branch", self.settings.branch))
         try:
             start = initial_state(self.loops, self.settings, p, branch)[: len(self.loops.mechanism.tree.names)]
-            posture = self.rest(start, p)
+            posture = self.rest_posture(start, p)
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
         except NoRest as error:
@@ -221,7 +221,7 @@ class EquilibriumTask:
         T = self.signals.forces.tangent(z[None], np.asarray(p, dtype=np.float64))[0]
         by_z, by_mu = slopes[:m], slopes[3 * m :]
         h, J, _ = (np.asarray(r, dtype=np.float64) for r in self._statics(z, np.zeros(len(self.loops.labels)), p))
-        mu = self._balanced(h.ravel(), J)
+        mu = self._multipliers(h.ravel(), J)
         K = np.asarray(self._statics(z, mu, p)[2], dtype=np.float64)
         results = np.empty((len(p), T.shape[1], T.shape[1]))
         for k, unit in enumerate(np.eye(len(p))):
@@ -241,7 +241,7 @@ class EquilibriumTask:
         slopes = [ca.densify(ca.jtimes(e, ca.vertcat(*at), ca.vertcat(*direction))) for e in matrices]
         return ca.Function("along", [*at, *direction], ca.cse(slopes))
 
-    def rest(self, z: Floats, p: Sequence[float], *, descend: bool = True) -> RestPosture:
+    def rest_posture(self, z: Floats, p: Sequence[float], *, descend: bool = True) -> RestPosture:
         """The posture at rest near the closed posture `z`. Raises `NoRest`.
 
         The steps are Newton's with the absolute values of the stiffness' eigenvalues (they `descend`), or plain. Where
@@ -249,7 +249,7 @@ class EquilibriumTask:
         """
         task = self
         for _ in range(_LEADERS):
-            z, rests = task._searched(z, p, descend=descend)
+            z, rests = task._search(z, p, descend=descend)
             if rests or task.loops.condition(z[None], p)[0] < _NEAR_DEAD_CENTRE:
                 break
             names = self.loops.mechanism.tree.names
@@ -261,23 +261,23 @@ class EquilibriumTask:
                 f"no posture at rest was reached in {_STEPS} steps from the start: drives and loads exceed what weight "
                 "and springs can balance, or the start is far: give another one in 'initial'"
             )
-        return RestPosture(z, self._reduced(z, p)[1])
+        return RestPosture(z, self._reduction(z, p)[1])
 
-    def _searched(self, z: Floats, p: Sequence[float], *, descend: bool) -> tuple[Floats, bool]:
+    def _search(self, z: Floats, p: Sequence[float], *, descend: bool) -> tuple[Floats, bool]:
         """The posture where the search from `z` ends, and whether it is at rest."""
         for _ in range(_STEPS):
-            force, stiffness, size = self._reduced(z, p)
+            force, stiffness, size = self._reduction(z, p)
             if not np.isfinite(force).all():
                 break
             if np.abs(force).max(initial=0.0) <= _AT_REST * size:
                 return z, True
-            candidate = self._stepped(z, p, force, _step(force, stiffness, descend=descend))
+            candidate = self._posture_after(z, p, force, _step(force, stiffness, descend=descend))
             if np.array_equal(candidate, z):
                 break
             z = candidate
         return z, False
 
-    def _stepped(self, z: Floats, p: Sequence[float], force: Floats, step: Floats) -> Floats:
+    def _posture_after(self, z: Floats, p: Sequence[float], force: Floats, step: Floats) -> Floats:
         """The posture after a step that does not increase the force, or the shortest tried."""
         free = self.loops.independent
         step = step * min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-300))
@@ -285,7 +285,7 @@ class EquilibriumTask:
         for _ in range(8):
             row = self.loops.follow(z, (z[free] + step)[None], p)
             if row.closed[0]:
-                size = float(np.linalg.norm(self._reduced(row.z[0], p)[0]))
+                size = float(np.linalg.norm(self._reduction(row.z[0], p)[0]))
                 if size < smallest:
                     best, smallest = row.z[0], size
                 if size <= 1.5 * float(np.linalg.norm(force)):
@@ -293,7 +293,7 @@ class EquilibriumTask:
             step = 0.5 * step
         return best
 
-    def _reduced(self, z: Floats, p: Sequence[float]) -> tuple[Floats, Floats, float]:
+    def _reduction(self, z: Floats, p: Sequence[float]) -> tuple[Floats, Floats, float]:
         """Force and stiffness by the independent coordinates, and the size of the forces that act.
 
         With multipliers mu that balance the dependent rows, the derivative of T' h is T' d(h - J' mu)/dz T exactly.
@@ -303,12 +303,12 @@ class EquilibriumTask:
         T = self.signals.forces.tangent(z[None], column)[0]
         h, J, _ = (np.asarray(r, dtype=np.float64) for r in self._statics(z, np.zeros(len(loops.labels)), column))
         h = h.ravel()
-        mu = self._balanced(h, J)
+        mu = self._multipliers(h, J)
         K = np.asarray(self._statics(z, mu, column)[2], dtype=np.float64)
         size = float(max(np.abs(part).max(initial=0.0) for part in (h, J.T @ mu, K)))
         return T.T @ h, T.T @ K @ T, size
 
-    def _balanced(self, h: Floats, J: Floats) -> Floats:
+    def _multipliers(self, h: Floats, J: Floats) -> Floats:
         """The multipliers that balance the dependent rows of `h` (m,)."""
         d = self.loops.dependent
         return np.asarray(np.linalg.solve(J[:, d].T, h[d])) if len(d) else np.zeros(len(self.loops.labels))
@@ -330,7 +330,7 @@ class EquilibriumTask:
 
         def at(factor: float, z: Floats) -> RestPosture | None:
             try:
-                return self.rest(z, [*p[:-1], factor], descend=False)
+                return self.rest_posture(z, [*p[:-1], factor], descend=False)
             except NoRest:
                 return None
 
@@ -368,11 +368,11 @@ def _with_factor(mechanism: Mechanism, names: Sequence[str]) -> Mechanism:
     """The mechanism with the loads `names` times a further parameter, of value 1."""
     factor = MechanismParameter(_FACTOR, "", 1.0)
 
-    def scaled(value: ScopeValue) -> ScopeValue:
+    def product(value: ScopeValue) -> ScopeValue:
         return lambda scope: factor.symbol * value_in(scope, value)
 
     loads: list[PointLoad] = [
-        replace(load, force=[scaled(v) for v in load.force], moment=[scaled(v) for v in load.moment])
+        replace(load, force=[product(v) for v in load.force], moment=[product(v) for v in load.moment])
         if load.name in names
         else load
         for load in mechanism.loads

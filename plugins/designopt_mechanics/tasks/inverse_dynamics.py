@@ -141,7 +141,7 @@ class InverseDynamicsTask:
             return {}
         parameters = mechanism.column(numbers)
         motion, joint_forces, p = self._solution(self.loops.mechanism.column(numbers), scenario)
-        coordinate_slopes = self._ordered(self.motion.slopes(self.time, parameters))
+        coordinate_slopes = self._in_order(self.motion.slopes(self.time, parameters))
         if self.settings.carried_by:
             slopes = carried_slopes(self.carriers, signals, motion, p, coordinate_slopes)
         else:
@@ -149,7 +149,7 @@ class InverseDynamicsTask:
         derivatives = self.results.gradient(self.time, signals.rows(motion, joint_forces, p), slopes)
         return by_name(derivatives, mechanism, names)
 
-    def _ordered(self, slopes: Floats) -> Floats:
+    def _in_order(self, slopes: Floats) -> Floats:
         """Slopes (n, 3 f, np) of the motion in the order of the independent coordinates."""
         order, f = self._order, len(self.motion.names)
         return slopes[:, [block * f + i for block in range(3) for i in order]]

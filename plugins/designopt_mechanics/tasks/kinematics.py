@@ -232,7 +232,7 @@ class KinematicsTask:
 
     def _grid(self, p: Floats, branch: str) -> GridRows:
         """The postures; one with a negative clearance does not count. Raises `Diverged` if none counts."""
-        grid = self._closed(p, branch)
+        grid = self._grid_rows(p, branch)
         for name, column in zip(self._measures, self._measure_values(grid.z, p), strict=True):
             if name.startswith("clearance_"):
                 grid.counts[:] &= column >= 0.0
@@ -244,7 +244,7 @@ class KinematicsTask:
             )
         return grid
 
-    def _closed(self, p: Floats, branch: str) -> GridRows:
+    def _grid_rows(self, p: Floats, branch: str) -> GridRows:
         """Every posture of the grid, each from its neighbour: every second row runs back."""
         loops = self._loops
         try:

@@ -46,7 +46,7 @@ def with_limits(declaration: Declared, mechanism: Mechanism) -> Declared:
     """
     outputs = dict(declaration.outputs)
     for signal, interval in _limits_of_signals(mechanism).items():
-        low, high = _widened(interval, _ROUND_OFF)
+        low, high = _wide_range(interval, _ROUND_OFF)
         ranges = {"max": (low, high), "min": (low, high), "mean": (low, high)}
         ranges |= dict.fromkeys(("peak", "rms"), (0.0, max(-low, high)))
         takes = {take for take in ranges if f"{signal}_{take}" in outputs}
@@ -107,10 +107,10 @@ def limit_notes(mechanism: Mechanism, names: Sequence[str], values: Floats, rate
 
 
 def _is_within(curve: Floats, interval: Interval) -> bool:
-    low, high = _widened(interval, _ROUNDED)
+    low, high = _wide_range(interval, _ROUNDED)
     return bool(((curve >= low) & (curve <= high)).all())
 
 
-def _widened(interval: Interval, share: float) -> Interval:
+def _wide_range(interval: Interval, share: float) -> Interval:
     low, high = interval
     return low - share * abs(low), high + share * abs(high)

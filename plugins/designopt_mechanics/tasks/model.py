@@ -165,13 +165,13 @@ class MechanismModel:
             names_of_branches = ", ".join(mechanism.branches) or "none"
             yield InvalidSetting("branch", f"there is no branch '{self.branch}' (in the file: {names_of_branches})")
             return
-        yield from self._ignored()
+        yield from self._ineffective_settings()
         try:
             yield from self._task.check()
         except (TreeError, CannotClose) as error:
             yield InvalidSetting("file", str(error))
 
-    def _ignored(self) -> Iterator[InvalidSetting]:
+    def _ineffective_settings(self) -> Iterator[InvalidSetting]:
         """Settings of other tasks, which would have no effect."""
         defaults = MechanismModel(file=self.file, task=self.task)  # type: ignore[call-arg]
         for name, readers in _READERS.items():

@@ -38,7 +38,7 @@ def path_length(state: TreeState, model: OsimModel, muscle: OsimMuscle, ranges: 
     if wraps(model, muscle):
         raise ValueError(f"the path of '{muscle.name}' wraps around a surface; it needs a polynomial")
     wide = {name: (low - _MARGIN, high + _MARGIN) for name, (low, high) in (ranges or {}).items()}
-    return _length(state, model, [(_narrowed(point, wide), _is_active(point, wide)) for point in muscle.points])
+    return _length(state, model, [(_within_ranges(point, wide), _is_active(point, wide)) for point in muscle.points])
 
 
 def wraps(model: OsimModel, muscle: OsimMuscle) -> bool:
@@ -47,7 +47,7 @@ def wraps(model: OsimModel, muscle: OsimMuscle) -> bool:
     return any(use.wrap in active for use in muscle.wraps)
 
 
-def _narrowed(point: PathPoint, ranges: Ranges) -> PathPoint:
+def _within_ranges(point: PathPoint, ranges: Ranges) -> PathPoint:
     axes = (
         replace(a, function=within(a.function, *ranges[a.coordinate])) if a.coordinate in ranges else a
         for a in point.moving

@@ -124,31 +124,31 @@ class MarkerLayout:
         features = np.concatenate([moments[..., 3, 3:], rows[..., 3], squares], axis=2)
         mass, centre, force, second, virial = np.split(self._moves @ features, (1, 4, 7, 16), axis=2)
 
-        def applied(tensor: Floats) -> Floats:
+        def apply(tensor: Floats) -> Floats:
             """(tr(T) 1 - T^T) w of the sums T (n, c, 9)."""
             trace = tensor[..., 0] + tensor[..., 4] + tensor[..., 8]
             return np.asarray(trace[..., None] * w - turned(tensor.reshape(*w.shape, 3).swapaxes(2, 3), w))
 
         moment = virial[..., [7, 2, 3]] - virial[..., [5, 6, 1]]
-        turning = applied(second) + cross(centre, v)
+        turning = apply(second) + cross(centre, v)
         sliding = mass * v - cross(centre, w)
-        bending = cross(v, force) - applied(virial)
+        bending = cross(v, force) - apply(virial)
         vector = (w * moment + v * force).sum(axis=2)
         velocity = np.concatenate([w, v], axis=2)
         matrices = [
-            self._reduced(motion, self._reduced(motion, self._symmetric(velocity @ momentum)).swapaxes(1, 2))
+            self._free_rows(motion, self._free_rows(motion, self._symmetric(velocity @ momentum)).swapaxes(1, 2))
             for momentum in (
                 np.concatenate([part, sliding], axis=2).swapaxes(1, 2) for part in (turning, turning + bending)
             )
         ]
-        return self._reduced(motion, vector[:, :, None])[..., 0], matrices[0], matrices[1]
+        return self._free_rows(motion, vector[:, :, None])[..., 0], matrices[0], matrices[1]
 
     def _symmetric(self, product: Floats) -> Floats:
         """The symmetric matrices (n, c, c) of products that hold where the second coordinate is beyond the first."""
         half = product * self._precedence
         return np.asarray(half + half.swapaxes(1, 2))
 
-    def _reduced(self, motion: Kinematics, rows: Floats) -> Floats:
+    def _free_rows(self, motion: Kinematics, rows: Floats) -> Floats:
         """(n, m, ...) rows of the free coordinates of `rows` (n, c, ...), with those that couplers drive."""
         names = self.model.names
         for coupler in self.model.couplers:

@@ -187,7 +187,7 @@ def read_trial(
                 sample_times, tuple(free), coordinate_values, *derivatives(sample_times, coordinate_values)
             )
         else:
-            coordinates = _resampled(motion, MovedCoordinates(sample_times, tuple(free), coordinate_values), times)
+            coordinates = _at_times(motion, MovedCoordinates(sample_times, tuple(free), coordinate_values), times)
     moving = None
     if dynamics is not None:
         moving = Dynamics.from_model(skeleton, coordinates.states, _loads(dynamics.external, skeleton, coordinates))
@@ -307,7 +307,7 @@ def _strength_notes(source: TimeTable, file: InputFile, model: OsimModel, motion
     return strength_notes(dict(zip(net.rows, net.values.T, strict=True)), values, model)
 
 
-def _resampled(file: InputFile, coordinates: MovedCoordinates, at: Floats) -> MovedCoordinates:
+def _at_times(file: InputFile, coordinates: MovedCoordinates, at: Floats) -> MovedCoordinates:
     """The coordinates, with rates and accelerations, at times `at` within the recording."""
     from scipy.interpolate import make_interp_spline
 
@@ -349,7 +349,7 @@ def _moments(
     """Net moments at `time`; `values` (n,) are the free coordinates."""
     columns = _moment_columns(table, file, model)
     if len(table.time) != len(time) or np.abs(table.time - time).max() > 1e-9:
-        columns = {name: _interpolated(table.time, column, time) for name, column in columns.items()}
+        columns = {name: _interpolate(table.time, column, time) for name, column in columns.items()}
     for coupler in model.couplers:
         if coupler.dependent in columns:
             rate = coupler.function.slope(values[coupler.independent])
@@ -396,7 +396,7 @@ def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:
     return tuple("N m" if turning[name] else "N" for name in rows)
 
 
-def _interpolated(at: Floats, values: Floats, time: Floats) -> Floats:
+def _interpolate(at: Floats, values: Floats, time: Floats) -> Floats:
     """(n,) values at `time` by a cubic spline through the valid ones; NaN outside their times and in gaps."""
     valid = np.isfinite(values)
     if valid.sum() < 4:

@@ -65,7 +65,7 @@ def _balance(arrays: Arrays, *, row: int, highlights: Sequence[str]) -> Plot:
     frames = np.flatnonzero(np.isfinite(moments).any(axis=1))
     first, last = (int(frames[0]), int(frames[-1]) + 1) if len(frames) else (0, 0)  # areas would fall to 0 elsewhere
 
-    def stacked(values: Any, name: str, colour: str) -> None:
+    def stack(values: Any, name: str, colour: str) -> None:
         for sign, part in ((1, np.maximum(values, 0.0)), (-1, np.minimum(values, 0.0))):
             if np.nanmax(np.abs(part), initial=0.0) > 1e-9:
                 in_legend = not any(trace.get("legendgroup") == name for trace in data)
@@ -75,10 +75,10 @@ def _balance(arrays: Arrays, *, row: int, highlights: Sequence[str]) -> Plot:
 
     for n, name in enumerate(highlights):
         if name in columns:
-            stacked(moments[:, columns[name]], name, category(n))
-    stacked(moments[:, other_columns].sum(axis=1), "other muscles", "@faint")
+            stack(moments[:, columns[name]], name, category(n))
+    stack(moments[:, other_columns].sum(axis=1), "other muscles", "@faint")
     if np.nanmax(np.abs(arrays["reserves"][:, row]), initial=0.0) > 1e-9:
-        stacked(arrays["reserves"][:, row], "reserve", "@ink")
+        stack(arrays["reserves"][:, row], "reserve", "@ink")
     style = {"color": "@ink", "width": 2, "dash": "dash"}
     data.append(line(time, arrays["net_moments"][:, row], "needed", line=style))
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis(_load(str(arrays["coordinates"][row]))))}

@@ -136,7 +136,7 @@ def solve_interior(problem: ConvexProblem) -> InteriorSolution:
             centring = np.clip((1.0 - last_step[active]) ** 2, 0.01, 0.5)
             target = np.maximum(centring * mean, 0.1 * _PRODUCT)
             direction = _direction(problem, current, conditions, target, active)
-            next_point, last_step[active] = _searched(problem, current, conditions, direction, target, active)
+            next_point, last_step[active] = _line_search(problem, current, conditions, direction, target, active)
             point.assign(active, next_point)
     return InteriorSolution(np.clip(point.x, problem.lower, problem.upper), point.y, point.w, converged, iterations)
 
@@ -224,7 +224,7 @@ def _direction(
     return _Point(x, y, low, up, w, t, x, -x)
 
 
-def _searched(
+def _line_search(
     problem: ConvexProblem,
     point: _Point,
     conditions: _Conditions,

@@ -64,7 +64,7 @@ def _by_kernel(formulation: Formulation, solve_compiled: Kernel) -> FrameSolutio
         rows, columns = np.flatnonzero(solutions.row_blocks == b), np.flatnonzero(solutions.column_blocks == b)
         block = _Block.from_formulation(formulation, rows, columns, np.ones(formulation.matrix.shape[1:], dtype=bool))
         part = FrameSolutions(x[:, columns], multipliers[:, rows], ~unsolved[:, b], iterations)
-        retry = _finished(formulation, block, part, np.zeros(len(x), dtype=np.bool_))
+        retry = _complete(formulation, block, part, np.zeros(len(x), dtype=np.bool_))
         x[:, columns], multipliers[:, rows] = retry.x, retry.multipliers
         iterations = np.maximum(iterations, retry.iterations)
         solutions.outcomes[unsolved[:, b] & retry.converged, b] = Outcome.CONVERGED
@@ -161,7 +161,7 @@ def _solutions(formulation: Formulation, group: list[_Block]) -> list[FrameSolut
     if not cost.invertible or _steep(cost):
         none = np.zeros(frames, dtype=np.bool_)
         return [
-            _finished(
+            _complete(
                 formulation,
                 block,
                 FrameSolutions(
@@ -186,7 +186,7 @@ def _solutions(formulation: Formulation, group: list[_Block]) -> list[FrameSolut
             dual_solution.converged[in_run],
             dual_solution.iterations[in_run],
         )
-        parts.append(_finished(formulation, block, solution, dual_solution.infeasible[in_run]))
+        parts.append(_complete(formulation, block, solution, dual_solution.infeasible[in_run]))
     return parts
 
 
@@ -202,7 +202,7 @@ def _matrices(formulation: Formulation, group: list[_Block]) -> Matrices | FullM
     return Matrices(pattern, np.concatenate(entries, axis=1))
 
 
-def _finished(formulation: Formulation, block: _Block, solution: FrameSolutions, hopeless: Mask) -> FrameSolutions:
+def _complete(formulation: Formulation, block: _Block, solution: FrameSolutions, hopeless: Mask) -> FrameSolutions:
     """The solution of a block with the frames that are left, and not `hopeless`, by the interior-point method."""
     left = np.flatnonzero(~solution.converged & ~hopeless)
     if not len(left):

@@ -195,16 +195,16 @@ def _cost(
     if isinstance(criterion, MinMax):
         tail[2, -1] = 1.0
 
-    def joined(of_muscles: Floats, of_rest: Floats) -> Floats:
+    def join(of_muscles: Floats, of_rest: Floats) -> Floats:
         uniform = (of_muscles == of_muscles[0]).all()
         joined_values = np.concatenate([of_muscles, np.broadcast_to(of_rest, (frames, extra))], axis=1).T
         return np.ascontiguousarray(joined_values[:, :1] if uniform else joined_values)
 
     cost = Cost(
-        joined(weight, tail[0]),
+        join(weight, tail[0]),
         np.append(exponent, tail[3])[:, None],
-        joined(quadratic, tail[1]),
-        joined(linear, tail[2]),
+        join(quadratic, tail[1]),
+        join(linear, tail[2]),
         isinstance(criterion, SoftSaturation),
     )
     return cost, constant

@@ -65,10 +65,10 @@ def share(
         frame_solutions = coupled(
             formulation, balance.time[inputs.frames], terms.rate_limit, frame_solutions, diagnosis
         )
-    return _assembled(inputs, muscles, formulation, frame_solutions, diagnosis, scales, reserve_warning)
+    return _sharing(inputs, muscles, formulation, frame_solutions, diagnosis, scales, reserve_warning)
 
 
-def _assembled(
+def _sharing(
     inputs: Prepared,
     muscles: Muscles,
     formulation: Formulation,
