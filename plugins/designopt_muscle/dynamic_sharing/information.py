@@ -66,9 +66,9 @@ def information(program: Program, solution: Solution, names: Sequence[str]) -> F
     )
     right = np.vstack([H[w][:, columns].toarray(), J[at_limit][:, columns].toarray()])
     follow = scipy.sparse.linalg.splu(kkt).solve(right)
-    reduced = H[columns][:, columns].toarray() - right.T @ follow
+    schur_complement = H[columns][:, columns].toarray() - right.T @ follow
     scale = transcription.scale[columns]
-    reduced_hessian = reduced / (transcription.cost_scale * np.outer(scale, scale))
+    reduced_hessian = schur_complement / (transcription.cost_scale * np.outer(scale, scale))
     return np.asarray(0.5 * (reduced_hessian + reduced_hessian.T))
 
 
