@@ -72,11 +72,11 @@ class FailurePolicy:
             return None
         self._failures += len(rows)
         self._widen(X[rows])
-        reasons = [self._follows(X[i], STATUSES[status[i]], *messages.get(int(i), ("", "", ""))) for i in rows]
+        reasons = [self._reason_to_stop(X[i], STATUSES[status[i]], *messages.get(int(i), ("", "", ""))) for i in rows]
         return next((reason for reason in reasons if reason), None) or self._too_many()
 
-    def _follows(self, x: Floats, status: str, reason: str, message: str, _: str) -> str | None:
-        """The policy of the study for a failure of this class."""
+    def _reason_to_stop(self, x: Floats, status: str, reason: str, message: str, _: str) -> str | None:
+        """Why the policy of the study ends the run at this failure, or None."""
         action = self._action.get(status, "infeasible")
         last = message.splitlines()[-1] if message else reason
         if action == "stop":

@@ -296,7 +296,7 @@ def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
     Raises `ProblemError` (bad_statement) for a scheme whose intervals share controls, and if a piece does not end at a
     node of the mesh.
     """
-    if mesh.schemes[0].starts:
+    if mesh.schemes[0].collocates_left_end:
         text = f"controls of {mesh.schemes[0].name} have one value at the node between two pieces: use radau"
         raise ProblemError("bad_statement", where, text)
     ends = mesh.nodes * pieces

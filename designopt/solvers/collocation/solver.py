@@ -212,13 +212,13 @@ class Collocation:
         )
 
     def evaluation_options(self) -> dict[str, Any]:
-        """Settings for the solves of the model's own evaluations, so that these agree with the programs; none if they
-        are the defaults."""
+        """Settings for the solves of the model's own evaluations, so that these agree with the programs on the mesh
+        with which these end; none if they are the defaults of evaluations, which check no mesh."""
         usual = type(self)()
         options = {
             name: plain(getattr(self, name)) for name in OF_EVALUATIONS if getattr(self, name) != getattr(usual, name)
         }
-        if not options or options == {"mesh_check": 0.0}:  # by default an evaluation checks no mesh
+        if options == {"mesh_check": 0.0}:
             return {}
         return options if self.refine is not None else {**options, "mesh_check": self.mesh_check}
 

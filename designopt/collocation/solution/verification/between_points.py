@@ -37,7 +37,7 @@ def interval_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[s
     mesh = solution.mesh
     errors = np.empty(len(mesh))
     for scheme, intervals in mesh.groups:
-        tau, A = finer_quadrature(3 if scheme.starts else control_degree(scheme) + 2)
+        tau, A = finer_quadrature(3 if scheme.collocates_left_end else control_degree(scheme) + 2)
         x = equations.states(intervals, np.concatenate([[0.0], tau]))
         rates = equations.rates(x[:, 1:], intervals, tau)
         h = equations.duration * mesh.widths[intervals, None, None]
@@ -73,7 +73,7 @@ def pulse_errors(
             errors[intervals] = difference.max(axis=1)
             if phase.integrals:
                 fine = _integrals(point, equations, x, intervals, tau, other_names) @ weights
-                points = scheme.points[1:] if not scheme.starts else scheme.points
+                points = scheme.points[1:] if not scheme.collocates_left_end else scheme.points
                 of_scheme = scheme.weights[-len(points) :]
                 coarse = (
                     _integrals(point, equations, equations.states(intervals, points), intervals, points, other_names)

@@ -159,7 +159,7 @@ class ProblemFunctions:
     def meshes(self, phase_meshes: Sequence[Mesh]) -> tuple[Mesh, ...]:
         """The meshes `phase_meshes` for the phases, with a point at the left end if the ends of a phase need one."""
         pairs = zip(phase_meshes, self.ends.left, strict=True)
-        return tuple(replace(mesh, left_point=left and not mesh.schemes[0].starts) for mesh, left in pairs)
+        return tuple(replace(mesh, left_point=left and not mesh.schemes[0].collocates_left_end) for mesh, left in pairs)
 
 
 def state(problem: TrajectoryProblem, *, residual: bool = True) -> ProblemFunctions:
