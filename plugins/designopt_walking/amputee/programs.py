@@ -58,8 +58,8 @@ class AmputeePrograms:
         the same numbers in a tenth of the time."""
         most = self.settings.iterations if iterations is None else iterations
         options = program_options(intervals, self.settings.tolerance, max_iterations=most, compile="always")
-        program = Program(problem, options, guess, statement=self._statement)
-        self._statement = program.statement
+        program = Program(problem, options, guess, problem_functions=self._statement)
+        self._statement = program.problem_functions
         return program
 
     def solve(
