@@ -84,7 +84,8 @@ class PredictedOutputs(WalkOutputs):
     agreeing_starts: Annotated[float, Q("", "number of starts that end within 0.1 % of the least objective")]
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
     bounds_active: Annotated[
-        float, Q("", "coordinates, duration, chosen parameters at an end of their range", notable=True)
+        float,
+        Q("", "coordinates, duration, chosen parameters at an end of their range", notable=True, listed_by="bounds"),
     ]
     path_error: Annotated[float, Q("m", "largest, of polynomials for the lengths of muscle paths")]
 
