@@ -146,11 +146,11 @@ def test_the_table_tells_designs_of_the_front_from_those_behind_it(tmp_path):
     )  # fmt: skip
     result = run_study(definition, tmp_path / "s")
     section, front_rows, chosen_rows = tolerances(result), result.front().tolist(), set(result.chosen().values())
-    labels = {row: label for label, row, *_ in section.tables[0].rows if row not in chosen_rows}
-    assert labels == {row: "of the front" if row in front_rows else "behind the front" for row in labels}
-    of_front = sum(label == "of the front" for label in labels.values())
-    assert 0 < of_front < len(labels)
-    numbers = f"{of_front} of the front and {len(labels) - of_front} behind the front"
+    ranks = {row: rank for rank, row, *_ in section.tables[0].rows if row not in chosen_rows}
+    assert ranks == {row: "of the front" if row in front_rows else "behind the front" for row in ranks}
+    of_front = sum(rank == "of the front" for rank in ranks.values())
+    assert 0 < of_front < len(ranks)
+    numbers = f"{of_front} of the front and {len(ranks) - of_front} behind the front"
     assert section.notes == (f"Further designs are listed below the chosen ones: {numbers}.",)
 
 
