@@ -66,9 +66,12 @@ def data_options(path: Path) -> str:
 
 
 def allow_options(path: Path) -> str:
-    """The options that allow what the model of the store `path` runs, each after a space."""
+    """The options that allow what the model of the store `path` runs, each after a space: those of its last session."""
     try:
         options = json.loads(safe_files.read_bytes(path / "problem.json")).get("runs", ())
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+            session = json.loads(safe_files.read_bytes(path / "provenance.jsonl").splitlines()[-1])
+            options = session["program_options"] if options else options
         return "".join(f" --allow {shlex.quote(str(option))}" for option in options)
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return ""
