@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from designopt_mechanics.tree import _once
+from designopt_mechanics.tree import _check_unique
 from designopt_recordings.files.names import numbered
 from designopt_recordings.files.storage import labels
 from designopt_recordings.files.text import Lines
@@ -37,7 +37,7 @@ READERS = {
     "labels of a table": lambda names: labels(LINES, 1, names),
     "names of markers": lambda names: numbered(names, "marker", []),
     "names of equal markers": lambda names: numbered([*names, *names], "marker", []),
-    "names of frames": _once,
+    "names of frames": _check_unique,
 }
 
 
