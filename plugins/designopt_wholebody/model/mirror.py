@@ -63,11 +63,11 @@ def both_sides(model: BodyModel) -> BodyModel:
     return doubled_model
 
 
-def _same(left: T) -> T:
+def _identity(left: T) -> T:
     return left
 
 
-def _doubled(entries: Mapping[str, T], has_both: bool, mirror: Callable[[T], T] = _same) -> dict[str, T]:
+def _doubled(entries: Mapping[str, T], has_both: bool, mirror: Callable[[T], T] = _identity) -> dict[str, T]:
     doubled_entries: dict[str, T] = {}
     for name, entry in entries.items():
         doubled_entries[name] = entry
