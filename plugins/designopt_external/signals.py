@@ -47,12 +47,12 @@ def read(file: InputFile, inputs: Mapping[str, str], columns: Mapping[str, str])
     """
     try:
         table, head = _table(file)
-        chosen = {name: columns.get(name, name) for name in inputs}
-        chosen = {n: c for n, c in chosen.items() if n in columns or c in table.names}
-        if not chosen:
+        column_names = {name: columns.get(name, name) for name in inputs}
+        column_names = {n: c for n, c in column_names.items() if n in columns or c in table.names}
+        if not column_names:
             raise ValueError(_no_column(file.name, table.names, list(inputs)))
         values = []
-        for name, column in chosen.items():
+        for name, column in column_names.items():
             signal = table.column(column)
             if np.isnan(signal).any():
                 row = int(np.isnan(signal).argmax())
@@ -62,7 +62,7 @@ def read(file: InputFile, inputs: Mapping[str, str], columns: Mapping[str, str])
         raise ValueError(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{file.name}: {error}") from None
-    return InputSignals(table.time, tuple(chosen), np.column_stack(values))
+    return InputSignals(table.time, tuple(column_names), np.column_stack(values))
 
 
 def _no_column(file: str, columns: tuple[str, ...], inputs: list[str]) -> str:

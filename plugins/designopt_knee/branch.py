@@ -135,16 +135,16 @@ class FourBarKneeBranch(FourBarKnee):
         branch = yield from follow(
             at, first.motion, self.highest_stiffness, self.lowest_stiffness, self.step, self.known_to
         )
-        judged = [
+        evaluations = [
             self._figures(self._response(WalkCycles([m.stride], m, True)), leg(k))
             for k, m in zip(branch.values, branch.motions, strict=True)
         ]
         leading = np.array([m.multipliers[0] for m in branch.motions])
         all_arrays = {
             "branch_stiffness": branch.values,
-            "branch_rho": _column(judged, "rho"),
-            "branch_peak": _column(judged, "peak_flexion"),
-            "branch_clearance": _column(judged, "toe_clearance"),
+            "branch_rho": _column(evaluations, "rho"),
+            "branch_peak": _column(evaluations, "peak_flexion"),
+            "branch_clearance": _column(evaluations, "toe_clearance"),
             "branch_multiplier": leading.real,
             "branch_modulus": np.abs(leading),
         }
@@ -188,5 +188,5 @@ def interval(values: Floats, figures: Floats, margin: float) -> tuple[float, flo
     return end(range(best + 1, len(values))), end(range(best - 1, -1, -1))
 
 
-def _column(judged: list[KneeOutputs], name: str) -> Floats:
-    return np.array([cast(Mapping[str, float], outputs)[name] for outputs in judged])
+def _column(evaluations: list[KneeOutputs], name: str) -> Floats:
+    return np.array([cast(Mapping[str, float], outputs)[name] for outputs in evaluations])

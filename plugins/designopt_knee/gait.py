@@ -91,10 +91,10 @@ def read_gait(
     file. Raises `InvalidSetting`, which names the wrong value. Suspicious values are listed in `Gait.warnings`.
     """
     file = parse(text)
-    period = period if period is not None else file.stated.get("period_s")
+    period = period if period is not None else file.header.get("period_s")
     if period is not None and (clause := _no_period(period)):
         raise InvalidSetting("period", clause)
-    belt_speed = belt_speed if belt_speed is not None else file.stated.get("belt_speed_m_s")
+    belt_speed = belt_speed if belt_speed is not None else file.header.get("belt_speed_m_s")
     if belt_speed is not None and not (np.isfinite(belt_speed) and belt_speed >= 0.0):
         raise InvalidSetting("belt_speed", f"{belt_speed!r} m/s is not a forward speed")
     read = _from_coefficients if file.names[:3] == ("signal", "unit", "c0") else _from_cycle
@@ -117,8 +117,8 @@ def read_gait(
 
 def _from_coefficients(file: GaitFile, harmonics: int | None, period: float | None, belt_speed: float | None) -> Gait:
     count = (len(file.names) - 3) // 2
-    expected = ("signal", "unit", "c0", *(f"{c}{k}" for k in range(1, count + 1) for c in "cs"))
-    if file.names != expected or count < 1:
+    column_names = ("signal", "unit", "c0", *(f"{c}{k}" for k in range(1, count + 1) for c in "cs"))
+    if file.names != column_names or count < 1:
         raise refused("the columns of a coefficient file are signal, unit, c0, c1, s1, c2, s2, ...")
     if harmonics is not None and harmonics > count:
         raise InvalidSetting("harmonics", f"{harmonics} requested, but the gait file has {count}")
@@ -149,10 +149,10 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
     missing = [c for c in CYCLE_COLUMNS if c not in file.names]
     extra = [c for c in file.names if c not in CYCLE_COLUMNS]
     if missing or extra or len(file.names) != len(CYCLE_COLUMNS):
-        what = (
+        message = (
             f"column '{missing[0]}' is missing" if missing else f"column '{(extra or ['(one twice)'])[0]}' is unknown"
         )
-        raise refused(f"{what}; the columns are {', '.join(CYCLE_COLUMNS)}")
+        raise refused(f"{message}; the columns are {', '.join(CYCLE_COLUMNS)}")
     if len(file.rows) < _MIN_SAMPLES:
         raise refused(f"{len(file.rows)} samples; at least {_MIN_SAMPLES} are needed")
     samples = [numbers(row.cells, file.names, f"sample {i} (line {row.line})") for i, row in enumerate(file.rows, 1)]
@@ -160,7 +160,7 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
     phase = columns["phase"]
     check_phase(phase)
     check_times(columns["time_s"], phase, period)
-    if period is not None and period == file.stated.get("period_s"):
+    if period is not None and period == file.header.get("period_s"):
         check_stated_period(columns["time_s"], period)
     check_lengths(columns)
     warnings = check_angles(columns)

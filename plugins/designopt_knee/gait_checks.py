@@ -58,11 +58,11 @@ def check_times(time: Floats, phase: Floats, period: float | None) -> None:
         )
 
 
-def check_stated_period(time: Floats, stated: float) -> None:
+def check_stated_period(time: Floats, period: float) -> None:
     """The period (s) that the file states in a comment is the time that its samples span."""
     span = float(time[-1] - time[0])
-    if abs(span - stated) > _STATED_PERIOD * stated:
-        raise refused(f"time_s spans {span:g} s, but the file states period_s={stated:g}; correct one of them")
+    if abs(span - period) > _STATED_PERIOD * period:
+        raise refused(f"time_s spans {span:g} s, but the file states period_s={period:g}; correct one of them")
 
 
 def check_gaps(phase: Floats, harmonics: int) -> None:
@@ -144,14 +144,14 @@ def _wrong_columns(angles: Mapping[str, Floats]) -> str:
     return ""
 
 
-def _agree(angles: Mapping[str, Floats], names: Collection[str], corrected: Mapping[str, Floats]) -> bool:
-    """Whether the joints that involve `names` differ from their links, but not with the `corrected` angles."""
+def _agree(angles: Mapping[str, Floats], names: Collection[str], corrections: Mapping[str, Floats]) -> bool:
+    """Whether the joints that involve `names` differ from their links, but not with the `corrections`."""
     pairs = [(joint, links) for joint, links in _LINKS.items() if {joint, *links} & {*names}]
 
-    def agree(some: Mapping[str, Floats]) -> bool:
-        return all(_apart(some, joint, links) <= _INCONSISTENT_ANGLE for joint, links in pairs)
+    def agree(angle_columns: Mapping[str, Floats]) -> bool:
+        return all(_apart(angle_columns, joint, links) <= _INCONSISTENT_ANGLE for joint, links in pairs)
 
-    return not agree(angles) and agree({**angles, **corrected})
+    return not agree(angles) and agree({**angles, **corrections})
 
 
 def _apart(angles: Mapping[str, Floats], joint: str, links: tuple[str, str]) -> float:

@@ -36,13 +36,13 @@ class GaitFile:
 
     names: tuple[str, ...]
     rows: tuple[GaitRow, ...]
-    stated: Mapping[str, float]
+    header: Mapping[str, float]
 
 
 def parse(text: str) -> GaitFile:
     """The parts of a gait's `text`. Raises `InvalidSetting` for a file without rows, or a stated value that is no
     number."""
-    stated: dict[str, float] = {}
+    header: dict[str, float] = {}
     lines: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
         comment = re.match(r'[\s"]*#\s*(.*)', line)
@@ -52,7 +52,7 @@ def parse(text: str) -> GaitFile:
         else:
             for name, value in _STATEMENT.findall(comment[1]):
                 if name in STATED:
-                    stated[name] = _number(_with_point(value.rstrip(",")), name, f"line {number}")
+                    header[name] = _number(_with_point(value.rstrip(",")), name, f"line {number}")
     if len(lines) < 2:
         raise refused("no samples in the file")
     separator = max(",;\t", key=lines[0][1].count)
@@ -63,7 +63,7 @@ def parse(text: str) -> GaitFile:
     for number, line in lines[1:]:
         cells = _filled(_cells(number, line, separator), len(names))
         rows.append(GaitRow(number, tuple(cells if separator == "," else map(_with_point, cells))))
-    return GaitFile(tuple(names), tuple(rows), stated)
+    return GaitFile(tuple(names), tuple(rows), header)
 
 
 def numbers(cells: Sequence[str], names: Sequence[str], where: str) -> Floats:
@@ -95,9 +95,9 @@ def _number(cell: str, name: str, where: str) -> float:
     except ValueError:
         value = float("nan")
     if not np.isfinite(value):
-        what = f"'{cell}', not a finite number" if cell else "empty"
+        content = f"'{cell}', not a finite number" if cell else "empty"
         gap = "; close gaps of the recording first" if cell.lower() in ("", "nan") else ""
-        raise refused(f"{where}: {name} is {what}{gap}")
+        raise refused(f"{where}: {name} is {content}{gap}")
     return value
 
 

@@ -135,8 +135,8 @@ def centre_offset(g: Mapping[str, Any]) -> tuple[float, float]:
     the heel (Radcliffe 1994, Prosthetics and Orthotics International 18, 159-173).
     """
     x, y = (float(v) for v in instant_centre(g, 0.0))
-    places = points(g, (0.0, 0.0), 0.0, 0.0, float(relative_angles(g, 0.0)[0]), 0.0, 0.0)
-    heel, a = np.array(places["heel"], dtype=float), np.array(places["A"], dtype=float)
+    positions = points(g, (0.0, 0.0), 0.0, 0.0, float(relative_angles(g, 0.0)[0]), 0.0, 0.0)
+    heel, a = np.array(positions["heel"], dtype=float), np.array(positions["A"], dtype=float)
     centre, along_line = a + np.array([x, y]), heel / np.hypot(*heel)
     return y, float(along_line[1] * centre[0] - along_line[0] * centre[1])
 
@@ -157,13 +157,13 @@ def flexion_range(g: Mapping[str, float]) -> tuple[float, float]:
     """
     if not abs(fold(g, 0.0)) < 1.0:
         return np.nan, np.nan
-    reached = []
+    extremes = []
     for eta in (np.arange(0.0, 0.5 * np.pi, 0.005), np.arange(0.0, -np.pi, -0.005)):
         open_ = np.abs(fold(g, eta)) < 1.0
         count = len(eta) if open_.all() else int(np.argmin(open_))
         knee = -np.unwrap(relative_angles(g, eta[:count])[1])
-        reached += [knee.min(), knee.max()]
-    return float(min(reached)), float(max(reached))
+        extremes += [knee.min(), knee.max()]
+    return float(min(extremes)), float(max(extremes))
 
 
 def damper_length(g: Mapping[str, Any], d: Point, m: Any = np) -> Any:
@@ -186,6 +186,6 @@ def damper_arm(g: Mapping[str, Any], d: Point, length: Any, m: Any = np) -> Any:
 
 def damper_phase(g: Mapping[str, float]) -> float:
     """psi_d: with it the damper has its rest length where the knee is straight (eta = 0)."""
-    a, b, rest = g["damper_upper_lever"], g["damper_lower_lever"], g["damper_rest_length"]
+    a, b, rest_length = g["damper_upper_lever"], g["damper_lower_lever"], g["damper_rest_length"]
     ad, _ = relative_angles(g, 0.0)
-    return float(np.arccos((a**2 + b**2 - rest**2) / (2.0 * a * b)) - (0.5 * np.pi + ad))
+    return float(np.arccos((a**2 + b**2 - rest_length**2) / (2.0 * a * b)) - (0.5 * np.pi + ad))

@@ -228,12 +228,12 @@ class FourBarKnee:
         numbers = cast(Mapping[str, float], scenario), cast(Mapping[str, float], design)
         g = complete(self._base(), *numbers, allow_low_instant_centre=self.allow_low_instant_centre)
         p = np.array([g[name] for name in EQUATION_PARAMETERS])
-        judged = []
+        candidates = []
         for start in initial_states(self.starts):
             response = yield from self._walk(start, p)
-            judged.append((self._figures(response, g), response))
-        outputs, response = min(judged, key=lambda pair: pair[0]["rho"])
-        outputs["rho_best"] = max(figures_["rho"] for figures_, _ in judged)
+            candidates.append((self._figures(response, g), response))
+        outputs, response = min(candidates, key=lambda pair: pair[0]["rho"])
+        outputs["rho_best"] = max(figures_["rho"] for figures_, _ in candidates)
         return outputs, self._arrays(response, g, arrays)
 
     def check_scenario(self, scenario: KneeConditions) -> None:
@@ -274,8 +274,8 @@ class FourBarKnee:
         )
 
     def _base(self) -> dict[str, float]:
-        named = {name: stated.value for name, stated in PARAMETER_SETS[self.parameter_set].items()}
-        return {**named, **cast(Mapping[str, float], self.parameters)}
+        defaults = {name: parameter.value for name, parameter in PARAMETER_SETS[self.parameter_set].items()}
+        return {**defaults, **cast(Mapping[str, float], self.parameters)}
 
     def _read_gait(self, file: InputFile | None, period: float | None, belt_speed: float | None) -> Gait:
         if file is not None and file.size > LARGEST_GAIT:
@@ -336,11 +336,11 @@ class FourBarKnee:
         knee = np.degrees(response.y["knee"])
         cycles = figures.complete_cycles(knee, samples)
         last = slice(-1 - window * samples, -1)
-        recorded = self._recorded(window)[:-1]
+        recorded_angle = self._recorded(window)[:-1]
         force = (response.y["heel_force"] + response.y["toe_force"])[last]
         if not (force > _CONTACT_FORCE).any():
             raise Diverged("the foot does not touch the ground in the analysis window", reason="no_contact")
-        rho = figures.correlation(knee[last], recorded)
+        rho = figures.correlation(knee[last], recorded_angle)
         if not np.isfinite(rho):
             raise Diverged("the knee angle does not vary in the analysis window", reason="degenerate")
         trailing = self._trailing(knee, response)
@@ -349,15 +349,15 @@ class FourBarKnee:
         toe = figures.complete_cycles(response.y["toe_height"], samples)[-window:, swing]
         peak = float(cycles[-window:].max(axis=1).mean())
         residuals = self._gait.residuals
-        motion, simulated = response.walk.motion, self._simulated(response)
+        motion, simulated_angle = response.walk.motion, self._simulated(response)
         leaving = response.walk.leaving
         centre_height, centre_offset = linkage.centre_offset(g)
         return {
             "rho": rho,
             "rho_best": rho,
             "peak_flexion": peak,
-            "peak_error": peak - float(recorded.max()),
-            "rms_error": float(np.sqrt(np.mean((knee[last] - recorded) ** 2))),
+            "peak_error": peak - float(recorded_angle.max()),
+            "rms_error": float(np.sqrt(np.mean((knee[last] - recorded_angle) ** 2))),
             "period_n": _repeating(figures.period_n(cycles, window), leaving),
             "repeat_error": float(figures.repeat_errors(cycles, window)[:1].min(initial=360.0)),
             "section_n": _repeating(1 if response.periodic else self._section_n(response), leaving),
@@ -376,8 +376,8 @@ class FourBarKnee:
             "centre_height": centre_height,
             "centre_offset": centre_offset,
             "min_phi": float(knee[last].min()),
-            "settled_cycles": float(figures.settled_cycles(simulated)),
-            "cycles_simulated": float(len(simulated)),
+            "settled_cycles": float(figures.settled_cycles(simulated_angle)),
+            "cycles_simulated": float(len(simulated_angle)),
             "gait_angle_residual": float(np.degrees(max(residuals[s] for s in ("thigh", "knee", "ankle")))),
             "gait_hip_residual": max(residuals["hip_x"], residuals["hip_y"]),
         }
@@ -442,8 +442,8 @@ class FourBarKnee:
         hip_x = self._gait.belt_speed * (t - t[0]) + self._gait.series("hip_x", phase)
         hip = (hip_x, g["hip_hike"] * self._gait.series("hip_y", phase))
         ad, shank = linkage.relative_angles(g, eta)
-        places = linkage.points(g, hip, thigh, thigh + shank, thigh + ad, thigh + eta, foot)
-        return np.stack([np.stack(places[name], axis=1) for name in linkage.JOINTS], axis=1)
+        positions = linkage.points(g, hip, thigh, thigh + shank, thigh + ad, thigh + eta, foot)
+        return np.stack([np.stack(positions[name], axis=1) for name in linkage.JOINTS], axis=1)
 
 
 def leg_conditions(scenario: KneeConditions) -> KneeConditions:

@@ -237,10 +237,10 @@ def check_geometry(g: Mapping[str, float], *, allow_low_instant_centre: bool = F
     """Raise `InvalidDesign` when the linkage cannot work as a knee or the damper's triangle cannot close."""
     lengths = ("ab_length", "bc_length", "cd_length", "ad_length", "upper_body_angle", "lower_body_angle")
     _check_linkage(tuple((name, g[name]) for name in lengths), allow_low_instant_centre)
-    a, b, rest = g["damper_upper_lever"], g["damper_lower_lever"], g["damper_rest_length"]
-    if not abs(a - b) < rest < a + b:
+    a, b, d = g["damper_upper_lever"], g["damper_lower_lever"], g["damper_rest_length"]
+    if not abs(a - b) < d < a + b:
         raise InvalidDesign(
-            f"damper_rest_length: {rest:g} m is outside {abs(a - b):g} to {a + b:g} m, the reach of damper_upper_lever"
+            f"damper_rest_length: {d:g} m is outside {abs(a - b):g} to {a + b:g} m, the reach of damper_upper_lever"
             " and damper_lower_lever"
         )
 

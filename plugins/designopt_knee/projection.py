@@ -55,9 +55,9 @@ class KneeMotion:
         self.a: Any = ca.vertcat(*a)
         self.b: Any = ca.vertcat(*linkage.along(a, -g["ab_length"], upper))
         self.bc: Any = g["bc_length"] * ca.vertcat(*linkage.down(eta, ca))
-        closed = linkage.closure(g, eta, ca)
-        ac: Any = ca.vertcat(*closed[0])
-        ad: Any = ca.vertcat(*closed[1])
+        closure = linkage.closure(g, eta, ca)
+        ac: Any = ca.vertcat(*closure[0])
+        ad: Any = ca.vertcat(*closure[1])
         front: Any = ad / g["ad_length"]
         self.lower: Any = (ad - ac) / g["cd_length"]
         # Derivatives of the closed loop AD = AB + BC + CD, vectors turned back by a right angle, by cross products:
@@ -157,7 +157,7 @@ def links(g: Mapping[str, Any], knee: KneeMotion, *, shank_hung: bool) -> list[t
     The foot is a mass at the ankle: its centre lies on the sole, which does not turn with eta. With `shank_hung` the
     shank alone hangs from a fixed point by its upper end.
     """
-    rest = ca.SX(2, 1)
+    zero = ca.SX(2, 1)
     _, shank1, shank2 = knee.shank
 
     def rod(name: str, along: Any) -> tuple[Any, Any, Any]:
@@ -165,8 +165,8 @@ def links(g: Mapping[str, Any], knee: KneeMotion, *, shank_hung: bool) -> list[t
         mass, middle = g[f"{name}_mass"], 0.5 * along
         return mass, mass * middle, g[f"{name}_inertia"] + mass * ca.dot(middle, middle)
 
-    rear = RigidGroup(g["bc_mass"], (knee.b, rest, rest), *rod("bc", knee.bc)[1:], 1.0, 0.0)
-    front = RigidGroup(g["ad_mass"], (knee.a, rest, rest), *rod("ad", knee.ad[0])[1:], knee.ad1, knee.ad2)
+    rear = RigidGroup(g["bc_mass"], (knee.b, zero, zero), *rod("bc", knee.bc)[1:], 1.0, 0.0)
+    front = RigidGroup(g["ad_mass"], (knee.a, zero, zero), *rod("ad", knee.ad[0])[1:], knee.ad1, knee.ad2)
     mass, moment, inertia = rod("cd", -g["cd_length"] * knee.lower)
     ankle = knee.f + g["shank_length"] * knee.axis
     mass, moment = mass + g["foot_mass"], moment + g["foot_mass"] * ankle
@@ -174,7 +174,7 @@ def links(g: Mapping[str, Any], knee: KneeMotion, *, shank_hung: bool) -> list[t
     hung = []
     if shank_hung:
         shank = rod("shank", g["shank_length"] * knee.axis)
-        hung = [(RigidGroup(shank[0], (rest, rest, rest), *shank[1:], shank1, shank2), True)]
+        hung = [(RigidGroup(shank[0], (zero, zero, zero), *shank[1:], shank1, shank2), True)]
     else:
         middle = knee.f + 0.5 * g["shank_length"] * knee.axis
         mass, moment = mass + g["shank_mass"], moment + g["shank_mass"] * middle

@@ -47,12 +47,12 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
     """
     phase = np.linspace(0.0, 1.0, 201)
     hip_x = gait.series("hip_x", phase)
-    places = _recorded_posture(gait, g, phase)
-    hip_y, sole = places["hip"][1], np.minimum(places["heel"][1], places["toe"][1])
+    posture = _recorded_posture(gait, g, phase)
+    hip_y, sole = posture["hip"][1], np.minimum(posture["heel"][1], posture["toe"][1])
     lowest = float(sole.min())
-    leg = float(np.hypot(places["ankle"][0] - places["hip"][0], places["ankle"][1] - hip_y).max())
-    strike = float(phase[np.argmax(places["heel"][0] - hip_x)])
-    remarks = [] if gait.warnings else _posture_remarks(phase, strike, places)
+    leg = float(np.hypot(posture["ankle"][0] - posture["hip"][0], posture["ankle"][1] - hip_y).max())
+    strike = float(phase[np.argmax(posture["heel"][0] - hip_x)])
+    remarks = [] if gait.warnings else _posture_remarks(phase, strike, posture)
     lengths = f"hip to ankle {leg:.3f} m, hip height {hip_y.min():.3f} to {hip_y.max():.3f} m"
     if lowest > _ABOVE:
         return [
@@ -69,7 +69,7 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
             f" such a leg folded up with every damper tried (linkage_limit);{ankle if has_other_sign else ''}"
             f" {_fitting_lengths(gait, g, 'shorten')}"
         )
-    ankle_x = places["ankle"][0]
+    ankle_x = posture["ankle"][0]
     speeds, reversed_speeds = (_in_stance(x, sole, gait.period) for x in (ankle_x, ankle_x - 2.0 * hip_x))
     speed = float(speeds.mean())
     if abs(speed - gait.belt_speed) > _SPEED * speed:
@@ -82,7 +82,7 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
     return remarks
 
 
-def _posture_remarks(phase: Floats, strike: float, places: Mapping[str, linkage.Point]) -> list[str]:
+def _posture_remarks(phase: Floats, strike: float, posture: Mapping[str, linkage.Point]) -> list[str]:
     """Sentences on a cycle that begins far from the heel's `strike`, a phase, and on a toe that points up in stance.
 
     A thigh that counts from the pelvis turns the whole leg about the hip: the foot and the path of the ankle.
@@ -97,9 +97,9 @@ def _posture_remarks(phase: Floats, strike: float, places: Mapping[str, linkage.
         )
     after = (phase - strike) % 1.0
     standing = (after >= _STANDING[0]) & (after <= _STANDING[1])
-    rise, run = (places["toe"][i] - places["heel"][i] for i in (1, 0))
+    rise, run = (posture["toe"][i] - posture["heel"][i] for i in (1, 0))
     toe_up = float(np.median(np.arctan2(rise, run)[standing]))
-    ankle_x, ankle_y = places["ankle"]
+    ankle_x, ankle_y = posture["ankle"]
     path_rise = float(np.arctan(np.polyfit(ankle_x[standing], ankle_y[standing], 1)[0]))
     when = f"from {100.0 * _STANDING[0]:.0f} to {100.0 * _STANDING[1]:.0f} % of the cycle after heel strike the"
     up = f"toe points up by {np.degrees(toe_up):.0f} deg (median)"
@@ -118,9 +118,9 @@ def check_speed(gait: Gait, g: Mapping[str, float]) -> None:
     """Raise `InvalidSetting` for a walking speed that is more than `_WRONG_SPEED` times the speed of the foot of the
     leg `g` in stance, or less than its inverse."""
     phase = np.linspace(0.0, 1.0, 201)
-    places = _recorded_posture(gait, g, phase)
-    sole = np.minimum(places["heel"][1], places["toe"][1])
-    speed = float(_in_stance(places["ankle"][0], sole, gait.period).mean())
+    posture = _recorded_posture(gait, g, phase)
+    sole = np.minimum(posture["heel"][1], posture["toe"][1])
+    speed = float(_in_stance(posture["ankle"][0], sole, gait.period).mean())
     if speed > 0.0 and not 1.0 / _WRONG_SPEED <= gait.belt_speed / speed <= _WRONG_SPEED:
         raise InvalidSetting("belt_speed", _speeds_differ(gait, speed))
 
@@ -171,8 +171,8 @@ def _fitting_lengths(gait: Gait, g: Mapping[str, float], change: str) -> str:
     for _ in range(20):
         factor = 0.5 * (low + high)
         scaled = {**g, "thigh_length": factor * g["thigh_length"], "shank_length": factor * g["shank_length"]}
-        places = _recorded_posture(gait, scaled, phase)
-        deep = min(places["heel"][1].min(), places["toe"][1].min()) < -_FITTING
+        posture = _recorded_posture(gait, scaled, phase)
+        deep = min(posture["heel"][1].min(), posture["toe"][1].min()) < -_FITTING
         low, high = (low, factor) if deep else (factor, high)
     if not _FACTORS[0] + 1e-3 < factor < _FACTORS[1] - 1e-3:
         return f"{change} shank_length or thigh_length, or correct hip_y_m"

@@ -110,10 +110,10 @@ def _evaluations(result: Result, names: tuple[str, ...]) -> Iterator[tuple[int, 
     """Row, scenario and arrays of the evaluations that keep all of `names`."""
     from designopt.exports.arrays import stored_arrays
 
-    for stored in stored_arrays(result):
-        arrays = result.arrays(stored.row, stored.scenario)
+    for evaluation in stored_arrays(result):
+        arrays = result.arrays(evaluation.row, evaluation.scenario)
         if set(names) <= arrays.keys():
-            yield stored.row, result.problem.scenarios[stored.scenario].name, dict(arrays)
+            yield evaluation.row, result.problem.scenarios[evaluation.scenario].name, dict(arrays)
 
 
 def _file(file: Path, text: str) -> Path:

@@ -103,12 +103,12 @@ def unusable_files(conditions: Mapping[str, Any]) -> list[InvalidSetting]:
     return mistakes
 
 
-def _unknown(setting: str, chosen: Iterable[str], names: Iterable[str], sentence: str) -> Iterator[InvalidSetting]:
+def _unknown(setting: str, entries: Iterable[str], names: Iterable[str], sentence: str) -> Iterator[InvalidSetting]:
     """A mistake for each entry or key of a setting that is none of `names`."""
-    for number, name in enumerate(chosen):
+    for number, name in enumerate(entries):
         if name not in names:
             message = f"'{name}' {sentence}{nearest_or_all(name, sorted(names))}"
-            if isinstance(chosen, list):
+            if isinstance(entries, list):
                 yield InvalidSetting(f"{setting}.{number}", message)
             else:
                 yield InvalidSetting(setting, message, key=name)
@@ -157,8 +157,8 @@ def _names(trial: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSe
     yield from _unknown("joints", trial.joints or [], [j.name for j in skeleton.joints], "is not a joint")
     yield from _unknown("coordinate_weights", trial.coordinate_weights, skeleton.free, "is not a free coordinate")
     yield from _unknown("reserve", reserve, skeleton.free, "is not a free coordinate")
-    measured = trial.emg.track if trial.emg else {}
-    yield from _unknown("emg.track", measured, [m.name for m in skeleton.muscles], "is not a muscle")
+    tracked_muscles = trial.emg.track if trial.emg else {}
+    yield from _unknown("emg.track", tracked_muscles, [m.name for m in skeleton.muscles], "is not a muscle")
     yield from _unknown("scale_factors", trial.scale_factors, bodies, "is not a body of the model")
     for name, mistake in hinge_mistakes(skeleton, trial.functional_joints):
         yield InvalidSetting("functional_joints", mistake, key=name)

@@ -149,7 +149,7 @@ class LaboratoryTrial:
         mistakes: list[InvalidSetting] = []
         with _collected(mistakes, conditions):
             mistakes += marker_mistakes(self, conditions)
-        weighted = not mistakes  # unknown ones are reported already
+        names_are_known = not mistakes  # unknown ones are reported already
         files: TrialFiles | None = None
         misfits: list[InvalidSetting] = []
         with _collected(misfits, conditions):
@@ -157,7 +157,7 @@ class LaboratoryTrial:
         if files is None:
             return [*mistakes, *(unusable_files(conditions) or misfits)]
         with _collected(mistakes, conditions):
-            check_poses(files, self._weighted(files) if weighted else ())
+            check_poses(files, self._weighted(files) if names_are_known else ())
         with _collected(mistakes, conditions):
             check_source(self.cycles, files)
         with _collected(mistakes, conditions):
@@ -204,8 +204,8 @@ class LaboratoryTrial:
     ) -> tuple[TrialFigures, dict[str, NDArray[Any]]]:
         """Take the steps. Raises `InvalidDesign` for an impossible cut-off, `Unusable` for a trial without a result."""
         values, conditions = (
-            cast(Mapping[str, Any], filled(declared, stated))
-            for declared, stated in ((LaboratoryDesign, design), (TrialConditions, scenario))
+            cast(Mapping[str, Any], filled(schema, setting_values))
+            for schema, setting_values in ((LaboratoryDesign, design), (TrialConditions, scenario))
         )
         try:
             check_poses(prepared.files, self._weighted(prepared.files))
@@ -223,7 +223,7 @@ class LaboratoryTrial:
                     f"{files.name}: no frame is usable; {'; '.join([*steps.doubts, *steps.notes][:3])}", reason="frames"
                 )
             if signals is not None:
-                signals = signals[np.isin(series.time, steps.moved.time)]
+                signals = signals[np.isin(series.time, steps.coordinates.time)]
             labels = (conditions["subject"], conditions["group"])
             results = TrialResults(steps, files, self.cycles, signals, labels)
             return results.figures(), results.arrays(arrays)
@@ -260,23 +260,25 @@ class LaboratoryTrial:
             self._last_files[key] = read_files(settings, conditions)
         return self._last_files[key]
 
-    def _poses(self, prepared: ReadTrial, posing: Posing) -> tuple[TrialFiles, PoseSeries]:
+    def _poses(self, trial: ReadTrial, posing: Posing) -> tuple[TrialFiles, PoseSeries]:
         """Inverse kinematics, once for what it depends on, and the files of the model that it moved."""
-        if posing not in prepared.poses:
-            if len(prepared.poses) >= _KEPT_POSES:
-                del prepared.poses[next(iter(prepared.poses))]
-            files = resized(prepared.files, posing.size)
-            recorded = () if files.recording is None else files.recording.marker_names
-            recorded_weights = {name: weight for name, weight in self.marker_weights.items() if name in recorded}
+        if posing not in trial.poses:
+            if len(trial.poses) >= _KEPT_POSES:
+                del trial.poses[next(iter(trial.poses))]
+            files = resized(trial.files, posing.size)
+            recorded_names = () if files.recording is None else files.recording.marker_names
+            recorded_weights = {name: weight for name, weight in self.marker_weights.items() if name in recorded_names}
             weights = {**recorded_weights, **dict.fromkeys(self.weighted_markers, posing.weight)}
-            prepared.poses[posing] = files, poses(files, posing.errors, weights, self.limits)
-        return prepared.poses[posing]
+            trial.poses[posing] = files, poses(files, posing.errors, weights, self.limits)
+        return trial.poses[posing]
 
     def _weighted(self, files: TrialFiles) -> tuple[str, ...]:
         """Markers with a weight of their own; one that is not measured has the weight 0."""
-        recorded = () if files.recording is None else files.recording.marker_names
-        weighted = [name for name, weight in self.marker_weights.items() if weight > 0.0 or name in recorded]
-        return (*weighted, *self.weighted_markers)
+        recorded_names = () if files.recording is None else files.recording.marker_names
+        weighted_names = [
+            name for name, weight in self.marker_weights.items() if weight > 0.0 or name in recorded_names
+        ]
+        return (*weighted_names, *self.weighted_markers)
 
     def _chain(self, files: TrialFiles) -> Chain:
         return Chain(

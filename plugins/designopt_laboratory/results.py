@@ -46,7 +46,7 @@ class TrialResults:
     def cycles(self) -> TrialCycles:
         """The cycles within the window. Raises `TrialError` where the source has none and is not ``auto``."""
         steps, recording = self.steps, self.files.recording
-        time = steps.moved.time
+        time = steps.coordinates.time
         sources = {
             "events": strikes_of_events(() if recording is None else recording.events),
             "plates": {} if steps.feet is None else steps.feet.strikes,
@@ -58,12 +58,12 @@ class TrialResults:
     @cached_property
     def curves(self) -> CycleCurves:
         """All signals over normalised cycles."""
-        return cycle_curves(self.steps.moved.time, self._blocks(), self.cycles.cycles)
+        return cycle_curves(self.steps.coordinates.time, self._blocks(), self.cycles.cycles)
 
     @cached_property
     def _counted(self) -> NDArray[np.bool_]:
         """(n,) frames that figures of loads count: those within cycles, or all without a cycle."""
-        time = self.steps.moved.time
+        time = self.steps.coordinates.time
         inside = [(time >= cycle.start) & (time <= cycle.end) for _, cycle in self.cycles.cycles]
         return np.logical_or.reduce(inside) if inside else np.ones(len(time), dtype=bool)
 
@@ -76,7 +76,7 @@ class TrialResults:
     @cached_property
     def _gaps(self) -> list[str]:
         """A sentence on cycles that have no curves, because frames within them have no result."""
-        time, lost = self.steps.moved.time, self.steps.status >= 100
+        time, lost = self.steps.coordinates.time, self.steps.status >= 100
         cycles = [cycle for _, cycle in self.cycles.cycles]
         cut = [cycle for cycle in cycles if lost[(time >= cycle.start) & (time <= cycle.end)].any()]
         if not cut:
@@ -137,8 +137,8 @@ class TrialResults:
     @property
     def _factors(self) -> Floats:
         """(b, 3) scale factors of the bodies."""
-        one = np.ones(3)
-        return np.stack([self.files.factors.get(body.name, one) for body in self.steps.model.bodies])
+        ones = np.ones(3)
+        return np.stack([self.files.factors.get(body.name, ones) for body in self.steps.model.bodies])
 
     def _moment_figures(self, good: NDArray[np.bool_]) -> dict[str, float]:
         steps = self.steps
@@ -161,23 +161,23 @@ class TrialResults:
         steps = self.steps
         assert steps.sharing is not None
         sharing, a = steps.sharing, steps.sharing.activations
-        answered = np.isfinite(a).all(axis=1) & self._counted
+        has_answer = np.isfinite(a).all(axis=1) & self._counted
         figures = {"infeasible_frames": float((sharing.status == SharingStatus.INFEASIBLE).sum())}
-        if not answered.any():
+        if not has_answer.any():
             return figures
         figures |= {
-            "mean_cost": float(sharing.cost[answered].mean()),
-            "peak_activation": float(a[answered].max()),
-            "mean_activation": float(a[answered].mean()),
-            "peak_reserve": float(np.abs(sharing.reserves[answered]).max(initial=0.0)),
+            "mean_cost": float(sharing.cost[has_answer].mean()),
+            "peak_activation": float(a[has_answer].max()),
+            "mean_activation": float(a[has_answer].mean()),
+            "peak_reserve": float(np.abs(sharing.reserves[has_answer]).max(initial=0.0)),
             "reserve_share": max(reserve_shares(sharing, self._counted).values(), default=0.0),
         }
         if self.signals is not None:
             figures["emg_correlation"] = emg_correlation(a[self._counted], self.signals[self._counted])
         if steps.metabolic is not None:
-            figures["metabolic_rate"] = float(np.nansum(steps.metabolic[answered], axis=1).mean()) / steps.mass
+            figures["metabolic_rate"] = float(np.nansum(steps.metabolic[has_answer], axis=1).mean()) / steps.mass
         if steps.wrenches is not None and steps.wrenches.joints:
-            sizes = np.linalg.norm(steps.wrenches.force[answered], axis=2)
+            sizes = np.linalg.norm(steps.wrenches.force[has_answer], axis=2)
             figures["peak_joint_force"] = float(np.nanmax(sizes)) / self._weight
         return figures
 
@@ -192,11 +192,11 @@ class TrialResults:
         steps = self.steps
         turning = {c.name: c.rotational for c in steps.model.coordinates}
         lost = (steps.status >= 100)[:, None]
-        degrees = np.array([180.0 / np.pi if turning[name] else 1.0 for name in steps.moved.names])
-        units = tuple("deg" if turning[name] else "m" for name in steps.moved.names)
+        degrees = np.array([180.0 / np.pi if turning[name] else 1.0 for name in steps.coordinates.names])
+        units = tuple("deg" if turning[name] else "m" for name in steps.coordinates.names)
         no_pose = (steps.series.status >= 100)[:, None]
-        angles = np.where(no_pose, np.nan, steps.moved.values * degrees)
-        blocks = [CurveBlock("angle", steps.moved.names, units, angles)]
+        angles = np.where(no_pose, np.nan, steps.coordinates.values * degrees)
+        blocks = [CurveBlock("angle", steps.coordinates.names, units, angles)]
         if steps.feet is not None:
             names = tuple(f"ground_{side[0]}_{axis}" for side in SIDES for axis in _AXES)
             force = steps.feet.force.reshape(len(lost), -1) / self._weight
@@ -212,8 +212,8 @@ class TrialResults:
             joints = steps.wrenches.joints
             names = tuple(f"{joint}_{part}" for joint in joints for part in ("size", *_AXES))
             force = steps.wrenches.force
-            sized = np.concatenate([np.linalg.norm(force, axis=2, keepdims=True), force], axis=2)
-            values = sized.reshape(len(lost), -1) / self._weight
+            components = np.concatenate([np.linalg.norm(force, axis=2, keepdims=True), force], axis=2)
+            values = components.reshape(len(lost), -1) / self._weight
             blocks.append(CurveBlock("joint force", names, ("BW",) * len(names), values))
             names = tuple(f"{joint}_{axis}" for joint in joints for axis in _AXES)
             values = steps.wrenches.moment.reshape(len(lost), -1) / steps.mass
@@ -232,10 +232,10 @@ class TrialResults:
             CurveBlock("fibre length", names, ("optimal lengths",) * count, steps.trial.fibres.length),
         ]
         if self.signals is not None:
-            measured = [j for j in range(count) if np.isfinite(self.signals[:, j]).any()]
-            signals = self.signals[:, measured]
+            columns = [j for j in range(count) if np.isfinite(self.signals[:, j]).any()]
+            signals = self.signals[:, columns]
             blocks.append(
-                CurveBlock("EMG", tuple(names[j] for j in measured), ("",) * len(measured), signals, bounded=True)
+                CurveBlock("EMG", tuple(names[j] for j in columns), ("",) * len(columns), signals, bounded=True)
             )
         if steps.metabolic is not None:
             total = steps.metabolic.sum(axis=1, keepdims=True) / steps.mass
@@ -246,8 +246,8 @@ class TrialResults:
     def _powers(self) -> Floats:
         steps = self.steps
         assert steps.net is not None
-        columns = {name: steps.moved.rates[:, i] for i, name in enumerate(steps.moved.names)}
-        zero = np.zeros(len(steps.moved.time))
+        columns = {name: steps.coordinates.rates[:, i] for i, name in enumerate(steps.coordinates.names)}
+        zero = np.zeros(len(steps.coordinates.time))
         return steps.net.values * np.column_stack([columns.get(name, zero) for name in steps.net.rows])
 
     # --------------------------------------------------------------------------------------------------------- arrays
@@ -264,11 +264,11 @@ class TrialResults:
         return {name: np.asarray(available[name]() if name in available else self._empty(name)) for name in names}
 
     def _empty(self, name: str) -> NDArray[Any]:
-        declared, n = ARRAYS[name], len(self.steps.moved.time)
-        shape = tuple(n if axis == "time" else 0 for axis in declared.axes)
+        array, n = ARRAYS[name], len(self.steps.coordinates.time)
+        shape = tuple(n if axis == "time" else 0 for axis in array.axes)
         if shape == (n,):
             return np.full(n, np.nan)
-        return np.zeros(shape, dtype=str if declared.dtype == "str" else float)
+        return np.zeros(shape, dtype=str if array.dtype == "str" else float)
 
     def _of_subject(self) -> dict[str, Callable[[], Any]]:
         bodies, static = self.steps.model.bodies, self.files.static
@@ -289,11 +289,11 @@ class TrialResults:
     def _of_motion(self) -> dict[str, Callable[[], Any]]:
         steps, series = self.steps, self.steps.series
         arrays: dict[str, Callable[[], Any]] = {
-            "time": lambda: steps.moved.time,
+            "time": lambda: steps.coordinates.time,
             "pose_status": lambda: steps.status,
-            "angles": lambda: steps.moved.values,
-            "rates": lambda: steps.moved.rates,
-            "coordinate_names": lambda: np.array(steps.moved.names),
+            "angles": lambda: steps.coordinates.values,
+            "rates": lambda: steps.coordinates.rates,
+            "coordinate_names": lambda: np.array(steps.coordinates.names),
             "markers": lambda: np.array(series.markers, dtype=str),
             "marker_errors": lambda: series.errors,
             "measured_markers": self._measured_markers,
@@ -319,8 +319,8 @@ class TrialResults:
     def _measured_markers(self) -> Floats:
         recording, steps = self.files.recording, self.steps
         if recording is None:
-            return np.zeros((len(steps.moved.time), 0, 3))
-        frames = np.searchsorted(recording.time, steps.moved.time - 0.25 / recording.rate)
+            return np.zeros((len(steps.coordinates.time), 0, 3))
+        frames = np.searchsorted(recording.time, steps.coordinates.time - 0.25 / recording.rate)
         return recording.selected(steps.series.markers)[np.clip(frames, 0, len(recording.time) - 1)]
 
     def _of_muscles(self) -> dict[str, Callable[[], Any]]:

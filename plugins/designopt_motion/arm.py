@@ -154,13 +154,18 @@ class ReachArm:
             target = equations.angles_at(reach["target_x"], reach["target_y"])
         except ValueError as error:
             raise InvalidDesign(str(error)) from None
-        still = {"shoulder_speed": 0.0, "elbow_speed": 0.0}
+        zero_speeds = {"shoulder_speed": 0.0, "elbow_speed": 0.0}
         phase = Phase(
             self._system,
             tf=(0.2, 1.0),
             name="reach",
-            initial={"shoulder": start[0], "elbow": start[1], **still, **dict.fromkeys(ACTIVATIONS, MIN_ACTIVATION)},
-            final={"shoulder": target[0], "elbow": target[1], **still},
+            initial={
+                "shoulder": start[0],
+                "elbow": start[1],
+                **zero_speeds,
+                **dict.fromkeys(ACTIVATIONS, MIN_ACTIVATION),
+            },
+            final={"shoulder": target[0], "elbow": target[1], **zero_speeds},
             integrals={
                 "effort": Integral(lambda v: sum(v[n] ** 2 for n in EXCITATIONS), unit="s"),
                 "work": Integral(_power, unit="J"),
@@ -205,11 +210,11 @@ def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str,
     outputs = outputs_over(system, values, solution.parameters, {"load": load}, time)
     angles = np.column_stack([values["shoulder"], values["elbow"]])
     q = ca.SX.sym("q", 2)
-    places = Rows(ca.Function("places", [q], [ca.vertcat(*equations.joints(q[0], q[1]))]), compiled=False)
+    joint_positions = Rows(ca.Function("places", [q], [ca.vertcat(*equations.joints(q[0], q[1]))]), compiled=False)
     sampled_arrays = {
         "time": time,
         "angles": angles,
-        "path": places(angles)[0].reshape(_SAMPLES, 2, 2),
+        "path": joint_positions(angles)[0].reshape(_SAMPLES, 2, 2),
         "excitations": np.column_stack([values[n] for n in EXCITATIONS]),
         "activations": np.column_stack([values[n] for n in ACTIVATIONS]),
         "torques": np.column_stack([outputs[n] for n in ("shoulder_torque", "elbow_torque", "spring_torque")]),

@@ -125,9 +125,9 @@ def kinetic_energy(q: Any, w: Any, load: Any) -> Any:
 
 def fibre(muscle: ArmMuscle, q: Any, w: Any) -> tuple[Any, Any]:
     """Length in optimal lengths, and speed by the maximum shortening velocity, of a fibre on a rigid tendon."""
-    turned = muscle.shoulder_arm * (q[0] - POSTURE[0]) + muscle.elbow_arm * (q[1] - POSTURE[1])
+    shortening = muscle.shoulder_arm * (q[0] - POSTURE[0]) + muscle.elbow_arm * (q[1] - POSTURE[1])
     turning = muscle.shoulder_arm * w[0] + muscle.elbow_arm * w[1]
-    return 1.0 - turned / muscle.length, -turning / (muscle.length * FASTEST)
+    return 1.0 - shortening / muscle.length, -turning / (muscle.length * FASTEST)
 
 
 def system(sharpness: float = 10.0) -> System:
@@ -139,7 +139,7 @@ def system(sharpness: float = 10.0) -> System:
     """
     q, w, s = (ca.SX.sym(n, 2) for n in ("q", "w", "s"))
     a, e = ca.SX.sym("a", len(MUSCLES)), ca.SX.sym("e", len(MUSCLES))
-    stiffness, rest, duration = (ca.SX.sym(n) for n in ("elbow_stiffness", "elbow_rest", "duration"))
+    stiffness, rest_angle, duration = (ca.SX.sym(n) for n in ("elbow_stiffness", "elbow_rest", "duration"))
     load = ca.SX.sym("load")
     shoulder: Any = 0.0
     elbow: Any = 0.0
@@ -149,7 +149,7 @@ def system(sharpness: float = 10.0) -> System:
         shoulder += muscle.shoulder_arm * force
         elbow += muscle.elbow_arm * force
     rates = [activation_rate(e[i], a[i], sharpness=sharpness) for i in range(len(MUSCLES))]
-    spring = -stiffness * (q[1] - rest)
+    spring = -stiffness * (q[1] - rest_angle)
     speeds = dict.fromkeys(("shoulder", "elbow"), (-20.0, 20.0))
     parts = equations_of(TreeState(tree(load), q, w, s), ca.vertcat(shoulder, elbow + spring), speeds=speeds)
     return System.from_expressions(
@@ -162,7 +162,7 @@ def system(sharpness: float = 10.0) -> System:
         controls=[(Variable(n, "", MIN_ACTIVATION, MAX_ACTIVATION), e[i]) for i, n in enumerate(EXCITATIONS)],
         parameters=[
             (Variable("elbow_stiffness", "N m/rad", 0.0, 50.0), stiffness),
-            (Variable("elbow_rest", "rad", *ELBOW), rest),
+            (Variable("elbow_rest", "rad", *ELBOW), rest_angle),
             (Variable("duration", "s", 0.2, 1.0), duration),
         ],
         data=[(Variable("load", "kg"), load)],

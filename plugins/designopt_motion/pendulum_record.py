@@ -135,8 +135,10 @@ class PendulumRecord:
         """Fit the initial state of the swing for this pendulum."""
         options = Options(intervals=self.intervals)
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
-        measured = self._measured
-        residuals = (solution.interpolate(measured.times)["angle"] - measured.values["angle"]) / measured.sigma["angle"]
+        measurements = self._measured
+        residuals = (
+            solution.interpolate(measurements.times)["angle"] - measurements.values["angle"]
+        ) / measurements.sigma["angle"]
         outputs = RecordOutputs(
             chi_squared=solution.figures["chi_squared"],
             worst_residual=float(np.nanmax(np.abs(residuals))),

@@ -42,5 +42,5 @@ class Channels:
     def selected(self, names: Iterable[str]) -> Channels:
         """Some of the channels, in the given order."""
         columns = [position("channel", name, self.names) for name in names]
-        chosen = tuple(self.names[c] for c in columns), tuple(self.units[c] for c in columns)
-        return replace(self, names=chosen[0], units=chosen[1], values=self.values[:, columns])
+        selection = tuple(self.names[c] for c in columns), tuple(self.units[c] for c in columns)
+        return replace(self, names=selection[0], units=selection[1], values=self.values[:, columns])

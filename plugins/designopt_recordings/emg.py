@@ -25,8 +25,8 @@ def envelope(channels: Channels, band: Sequence[float] = BAND, cutoff: float = E
 
     Gaps stay gaps. Raises `RecordingError` for a band that the rate of the channels cannot have.
     """
-    rectified = np.abs(bandpass(channels.values, channels.rate, band, order))
-    return replace(channels, values=np.maximum(lowpass(rectified, channels.rate, cutoff, order), 0.0))
+    magnitude = np.abs(bandpass(channels.values, channels.rate, band, order))
+    return replace(channels, values=np.maximum(lowpass(magnitude, channels.rate, cutoff, order), 0.0))
 
 
 def channels_of(table: TimeTable, names: Sequence[str], unit: str = "V") -> Channels:

@@ -31,37 +31,37 @@ _EVENLY = 1e-3  # relative difference of steps that a file with one rate bears
 
 @dataclass(frozen=True)
 class _Trajectory:
-    """One evaluation: `arrays` beside the `time` (n,) s along `axis`, as `declared`; `stem` of files, `title`."""
+    """One evaluation: `arrays` beside the `time` (n,) s along `axis`, as `declarations`; `stem` of files, `title`."""
 
     stem: str
     title: str
     time: NDArray[np.float64]
     axis: str
     arrays: Mapping[str, NDArray[Any]]
-    declared: Mapping[str, Array]
+    declarations: Mapping[str, Array]
 
     def over_time(self) -> Iterator[tuple[str, Array, NDArray[np.float64]]]:
         """Arrays of numbers whose first axis is the time: name, declaration, values."""
         for name, array in self.arrays.items():
-            what = self.declared[name]
+            declaration = self.declarations[name]
             if (
-                what.axes[:1] == (self.axis,)
+                declaration.axes[:1] == (self.axis,)
                 and array.dtype.kind in "fiub"
-                and array.ndim == len(what.axes)
+                and array.ndim == len(declaration.axes)
                 and array.size
             ):
-                yield name, what, np.asarray(array, dtype=float)
+                yield name, declaration, np.asarray(array, dtype=float)
 
     def texts(self, axis: str) -> list[str]:
         """The texts that the model keeps along an axis; none where it keeps none."""
-        along = (array for name, array in self.arrays.items() if self.declared[name].axes == (axis,))
+        along = (array for name, array in self.arrays.items() if self.declarations[name].axes == (axis,))
         return next(([str(text) for text in array] for array in along if array.dtype.kind in "UT"), [])
 
     def labels(self, name: str, axes: tuple[str, ...], sizes: tuple[int, ...]) -> list[str]:
         """A label for each column: texts along the axes, x y z or numbers; after the array's name without texts."""
         texts_of_axes = [self.texts(axis) for axis in axes]
         numbers = [["x", "y", "z"] if size == 3 else [str(i) for i in range(1, size + 1)] for size in sizes]
-        parts = [texts or counted for texts, counted in zip(texts_of_axes, numbers, strict=True)]
+        parts = [texts or numbers_of_axis for texts, numbers_of_axis in zip(texts_of_axes, numbers, strict=True)]
         return [
             "_".join(parts_of_label) for parts_of_label in product(*([] if any(texts_of_axes) else [[name]]), *parts)
         ]
@@ -90,10 +90,10 @@ def write_trc(result: Result, folder: Path, prefix: str) -> list[Path]:
     """Arrays of points over time, (time, point, 3), as markers in TRC files. Raises `ExportError` without any."""
     files = []
     for trajectory in _trajectories(result):
-        for name, what, values in trajectory.over_time():
-            if values.ndim == 3 and values.shape[2] == 3 and what.unit in _METRES:
+        for name, declaration, values in trajectory.over_time():
+            if values.ndim == 3 and values.shape[2] == 3 and declaration.unit in _METRES:
                 with _as_export_errors(trajectory):
-                    text = trc_text(_recording(trajectory, name, what, values))
+                    text = trc_text(_recording(trajectory, name, declaration, values))
                 files.append(_file(folder / f"{prefix}{trajectory.stem}.{name}.trc", text))
     if not files:
         raise ExportError(
@@ -119,26 +119,26 @@ def _trajectories(result: Result) -> Iterator[_Trajectory]:
     ms, preferably with the name of that axis."""
     from designopt.exports.arrays import stored_arrays
 
-    declared = result.problem.model.plugin.arrays
-    times = [name for name, array in declared.items() if len(array.axes) == 1 and array.unit in _SECONDS]
-    times.sort(key=lambda name: declared[name].axes != (name,))
+    declarations = result.problem.model.plugin.arrays
+    times = [name for name, array in declarations.items() if len(array.axes) == 1 and array.unit in _SECONDS]
+    times.sort(key=lambda name: declarations[name].axes != (name,))
     has_time = False
-    for stored in stored_arrays(result):
-        arrays = result.arrays(stored.row, stored.scenario)
-        scenario = result.problem.scenarios[stored.scenario].name
+    for evaluation in stored_arrays(result):
+        arrays = result.arrays(evaluation.row, evaluation.scenario)
+        scenario = result.problem.scenarios[evaluation.scenario].name
         along: dict[str, str] = {}
         for name in times:
             if name in arrays:
-                along.setdefault(declared[name].axes[0], name)
+                along.setdefault(declarations[name].axes[0], name)
         for axis, time in along.items():
-            more = f".{axis}" if axis != next(iter(along)) else ""
+            suffix = f".{axis}" if axis != next(iter(along)) else ""
             yield _Trajectory(
-                f"design{stored.row}.{scenario}{more}",
-                f"{result.study.name}, design {stored.row}, {scenario}",
-                np.asarray(arrays[time], dtype=float) * _SECONDS[declared[time].unit],
+                f"design{evaluation.row}.{scenario}{suffix}",
+                f"{result.study.name}, design {evaluation.row}, {scenario}",
+                np.asarray(arrays[time], dtype=float) * _SECONDS[declarations[time].unit],
                 axis,
-                {name: array for name, array in arrays.items() if name != time and name in declared},
-                declared,
+                {name: array for name, array in arrays.items() if name != time and name in declarations},
+                declarations,
             )
         has_time = has_time or bool(along)
     if not has_time:
@@ -152,13 +152,13 @@ def _tables(trajectory: _Trajectory) -> Iterator[tuple[str, TimeTable, dict[str,
     """Tables of one trajectory, each with the stem of its file and the units of its columns."""
     single: dict[str, NDArray[np.float64]] = {}
     units: dict[str, str] = {}
-    for name, what, values in trajectory.over_time():
-        unit = "rad" if what.unit in _RADIANS else what.unit
-        values = values * _RADIANS.get(what.unit, 1.0)
+    for name, declaration, values in trajectory.over_time():
+        unit = "rad" if declaration.unit in _RADIANS else declaration.unit
+        values = values * _RADIANS.get(declaration.unit, 1.0)
         if values.ndim == 1:
             single[name], units[name] = values, unit
         else:
-            columns = tuple(trajectory.labels(name, what.axes[1:], values.shape[1:]))
+            columns = tuple(trajectory.labels(name, declaration.axes[1:], values.shape[1:]))
             table = TimeTable(
                 trajectory.time, columns, values.reshape(len(values), -1), title=f"{trajectory.title}, {name}"
             )
@@ -168,13 +168,13 @@ def _tables(trajectory: _Trajectory) -> Iterator[tuple[str, TimeTable, dict[str,
         yield trajectory.stem, TimeTable(trajectory.time, tuple(single), values, title=trajectory.title), units
 
 
-def _recording(trajectory: _Trajectory, name: str, what: Array, values: NDArray[np.float64]) -> Recording:
+def _recording(trajectory: _Trajectory, name: str, declaration: Array, values: NDArray[np.float64]) -> Recording:
     steps = np.diff(trajectory.time)
     if len(steps) and np.ptp(steps) > _EVENLY * np.median(steps):
         raise RecordingError(f"the times of '{name}' are not evenly spaced, as a TRC file needs them; export sto")
     rate = 1.0 / float(np.median(steps)) if len(steps) else 1.0
-    names = tuple(trajectory.labels(name, what.axes[1:2], values.shape[1:2]))
-    return Recording(rate, trajectory.time, names, values * _METRES[what.unit])
+    names = tuple(trajectory.labels(name, declaration.axes[1:2], values.shape[1:2]))
+    return Recording(rate, trajectory.time, names, values * _METRES[declaration.unit])
 
 
 @contextmanager

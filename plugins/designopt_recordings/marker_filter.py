@@ -97,11 +97,11 @@ class MarkerFilter:
             design_frequency(cutoff, recording.rate, self.order)
         except RecordingError as problem:
             raise InvalidDesign(str(problem)) from None
-        removed = np.nanmean(
+        removed_variance = np.nanmean(
             (prepared.positions - lowpass(prepared.positions, recording.rate, cutoff, self.order)) ** 2, axis=0
         )
         gain = _Gain.for_marker_filter(recording.rate, cutoff, self.order)
-        lost = np.maximum(removed - prepared.noise**2 * gain.removed, 0.0)
+        lost = np.maximum(removed_variance - prepared.noise**2 * gain.removed, 0.0)
         noise = float(np.sqrt(np.mean(prepared.noise**2)))
         status = prepared.filling.frames
         residual = np.sqrt(np.nanmean(prepared.residuals.residual**2, axis=(1, 2)))

@@ -104,10 +104,10 @@ def side_notes(recording: Recording) -> list[str]:
     """A note where the markers of the left are on the right of the way that the subject walks."""
     present = ~recording.missing()
     pairs = [(i, j) for i, j in _pairs(recording.marker_names) if (present[:, i] & present[:, j]).any()]
-    tracked = present.any(axis=1)
-    if len(pairs) < _PAIRS or tracked.sum() < 2:
+    has_marker = present.any(axis=1)
+    if len(pairs) < _PAIRS or has_marker.sum() < 2:
         return []
-    positions = np.where(present[:, :, None], recording.markers, np.nan)[tracked]
+    positions = np.where(present[:, :, None], recording.markers, np.nan)[has_marker]
     centre = np.nanmedian(positions, axis=1)
     way = _level(centre[-1] - centre[0])
     across = _level(np.median([np.nanmean(positions[:, i] - positions[:, j], axis=0) for i, j in pairs], axis=0))

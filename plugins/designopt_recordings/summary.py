@@ -33,9 +33,9 @@ def _markers(recording: Recording, count: int) -> str:
         return f"{count} markers, complete"
     share = missing.mean(axis=0)
     worst = [j for j in np.argsort(-share, kind="stable") if share[j] > 0.0]
-    named = ", ".join(f"{recording.marker_names[j]} {share[j]:.0%}" for j in worst[:_WORST])
-    more = f" and {len(worst) - _WORST} more" if len(worst) > _WORST else ""
-    return f"{count} markers, {missing.mean():.1%} of their positions missing: {named}{more}"
+    worst_markers = ", ".join(f"{recording.marker_names[j]} {share[j]:.0%}" for j in worst[:_WORST])
+    remainder = f" and {len(worst) - _WORST} more" if len(worst) > _WORST else ""
+    return f"{count} markers, {missing.mean():.1%} of their positions missing: {worst_markers}{remainder}"
 
 
 def _plate(plate: ForcePlate) -> str:

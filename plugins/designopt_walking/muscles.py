@@ -80,22 +80,24 @@ def muscle_states(
     speed = -arms.T @ state.dz
     columns: dict[str, list[Any]] = {n: [ca.SX(0, 1)] for n in (*_FIBRE, *_TENDON, "activation_rate", "equilibrium")}
     for j, muscle in enumerate(muscles):
-        pulled = (f[elastic.index(muscle.name)], u[elastic.index(muscle.name)]) if muscle.name in elastic else None
-        tendon = _tendon(muscle, pulled)
+        tendon_force = (
+            (f[elastic.index(muscle.name)], u[elastic.index(muscle.name)]) if muscle.name in elastic else None
+        )
+        tendon = _tendon(muscle, tendon_force)
         path = length[j] - muscle.slack * (1.0 + tendon["tendon_strain"]), speed[j] - tendon["tendon_speed"]
         fibre = _fibre(muscle, a[j], path)
-        if pulled is not None:
-            columns["equilibrium"].append(pulled[0] - fibre["force"] / muscle.force)
-            fibre["force"] = muscle.force * pulled[0]
+        if tendon_force is not None:
+            columns["equilibrium"].append(tendon_force[0] - fibre["force"] / muscle.force)
+            fibre["force"] = muscle.force * tendon_force[0]
         for name, value in (fibre | tendon).items():
             columns[name].append(value)
         columns["activation_rate"].append(
             activation_rate(e[j], a[j], rise=muscle.rise, fall=muscle.fall, sharpness=SHARPNESS)
         )
-    named = {name: ca.vertcat(*column) for name, column in columns.items()}
+    matrices = {name: ca.vertcat(*column) for name, column in columns.items()}
     symbols = {"activation": a, "excitation": e, "tendon_force": f, "force_rate": u}
     return MuscleStates(
-        tuple(muscles), length=length, speed=speed, arms=arms, compliant=tuple(elastic), **symbols, **named
+        tuple(muscles), length=length, speed=speed, arms=arms, compliant=tuple(elastic), **symbols, **matrices
     )
 
 
@@ -104,11 +106,11 @@ _FIBRE = ("fibre_length", "fibre_speed", "fibre_velocity", "active_force", "fibr
 _TENDON = ("tendon_strain", "tendon_speed", "tendon_energy")
 
 
-def _tendon(muscle: OsimMuscle, pulled: tuple[Any, Any] | None) -> dict[str, Any]:
-    """Tendon of one muscle that is `pulled` with a force (in maximum isometric forces) and its rate; None: rigid."""
-    if pulled is None:
+def _tendon(muscle: OsimMuscle, force_and_rate: tuple[Any, Any] | None) -> dict[str, Any]:
+    """Tendon of one muscle with `force_and_rate` (in maximum isometric forces); None: rigid."""
+    if force_and_rate is None:
         return dict.fromkeys(_TENDON, ca.SX(0.0))
-    (force, rate), strain = pulled, muscle.tendon_strain
+    (force, rate), strain = force_and_rate, muscle.tendon_strain
     return {
         "tendon_strain": OPENSIM.tendon_length(force, strain=strain) - 1.0,
         "tendon_speed": muscle.slack * OPENSIM.tendon_speed(force, rate, strain=strain),

@@ -85,9 +85,9 @@ class Walker:
     @cached_property
     def residual(self) -> Any:
         """(m, 1) equations of motion, zero for the accelerations of the motion: M ddz + h - J' w - moments."""
-        applied = sum((value for value in self.moments.values()), ca.SX.zeros(self.state.z.shape))
+        moments = sum((value for value in self.moments.values()), ca.SX.zeros(self.state.z.shape))
         gravity = tuple(self.model.gravity.tolist())
-        return ca.cse(inverse_dynamics(self.state, gravity) - applied)
+        return ca.cse(inverse_dynamics(self.state, gravity) - moments)
 
     @cached_property
     def energy(self) -> tuple[Any, Any]:
@@ -179,21 +179,24 @@ def walker_of(
     the path lengths by muscle, such as `fits.PolynomialPaths`; others are straight between their points.
     """
     state = TreeState.symbols(tree or tree_of(model))
-    fitted = lengths(state) if lengths is not None else {}
+    fitted_lengths = lengths(state) if lengths is not None else {}
     paths = {
-        m.name: fitted[m.name] if m.name in fitted else path_length(state, model, m, ranges) for m in model.muscles
+        m.name: fitted_lengths[m.name] if m.name in fitted_lengths else path_length(state, model, m, ranges)
+        for m in model.muscles
     }
     muscles = muscle_states(state, model.muscles, paths, compliant)
     spheres = [replace(contact, friction=friction) for contact in model.contacts]
     forces, points = sphere_forces(state, spheres)
     feet = list(dict.fromkeys(sphere.centre.frame for sphere in spheres))
-    grounded: dict[str, Any] = {}
+    forces_of_feet: dict[str, Any] = {}
     centres: dict[str, Any] = {}
     for foot in feet:
-        some = [i for i, sphere in enumerate(spheres) if sphere.centre.frame == foot]
-        grounded[foot] = sum((forces[:, i] for i in some), ca.SX.zeros(3))
-        normal = [ca.dot(forces[:, i], ca.SX(list(spheres[i].plane.normal))) for i in some]
-        centres[foot] = sum((n * points[:, i] for n, i in zip(normal, some, strict=True)), ca.SX.zeros(3)) / sum(normal)
+        indices = [i for i, sphere in enumerate(spheres) if sphere.centre.frame == foot]
+        forces_of_feet[foot] = sum((forces[:, i] for i in indices), ca.SX.zeros(3))
+        normal = [ca.dot(forces[:, i], ca.SX(list(spheres[i].plane.normal))) for i in indices]
+        centres[foot] = sum((n * points[:, i] for n, i in zip(normal, indices, strict=True)), ca.SX.zeros(3)) / sum(
+            normal
+        )
     depth = indentations(state, spheres)
     drives = {actuator.name: ca.SX.sym(actuator.name) for actuator in model.actuators}
     driven = ca.SX.zeros(state.z.shape)
@@ -205,4 +208,4 @@ def walker_of(
         "drives": driven,
     }
     depths = {sphere.name: depth[i] for i, sphere in enumerate(spheres)}
-    return Walker(model, state, muscles, drives, grounded, centres, depths, moments)
+    return Walker(model, state, muscles, drives, forces_of_feet, centres, depths, moments)

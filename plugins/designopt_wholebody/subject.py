@@ -115,12 +115,12 @@ def _frame(model: BodyModel, name: str, positions: Mapping[str, Floats]) -> tupl
         if length < 1e-6:
             raise SubjectError(f"the points of rod '{name}' coincide")
         return first, np.column_stack([line / length, np.zeros(3), np.zeros(3)])
-    used = [segment.frame.origin]
+    frame_landmarks = [segment.frame.origin]
     for axis in (segment.frame.u, segment.frame.v, segment.frame.w):
         factors = axis if isinstance(axis, tuple) else axis.cross
         for factor in factors:
-            used.extend([factor] if isinstance(factor, str) else factor)
-    for landmark in used:
+            frame_landmarks.extend([factor] if isinstance(factor, str) else factor)
+    for landmark in frame_landmarks:
         if landmark not in ("u", "v", "w"):
             _needed(model, landmark, positions)
     axes = axes_of(segment.frame, positions, mirrored=name in model.mirrored)
@@ -152,7 +152,7 @@ def _body(
     mass: float,
 ) -> BodySegment:
     origin, axes = frame
-    mirrored = name in model.mirrored
+    is_left = name in model.mirrored
     names = _landmarks(model, name, segment)
     for landmark in names:
         if landmark not in segment.landmarks:
@@ -166,7 +166,7 @@ def _body(
     else:
         for landmark in (*(segment.inertia.length or ()), *segment.inertia.centre_at):
             _needed(model, landmark, positions)
-        inertia = mass_properties(segment.inertia, mass, positions, origin, axes, mirrored=mirrored)
+        inertia = mass_properties(segment.inertia, mass, positions, origin, axes, mirrored=is_left)
         if not possible(inertia):
             raise SubjectError(f"no mass distribution has the inertia of segment '{name}'; check its tensor")
     unit = np.eye(3)
@@ -176,7 +176,7 @@ def _body(
         columns.insert(0, local[segment.points[1]] - first)
     base = np.column_stack(columns)
     body = BodySegment(
-        name, segment.layout, start, segment.points, segment.vectors, first, base, inertia, local, mirrored
+        name, segment.layout, start, segment.points, segment.vectors, first, base, inertia, local, is_left
     )
     if not segment.layout == "2p" and body.condition > 1e3:
         raise SubjectError(

@@ -49,7 +49,7 @@ def _run_seconds(count):
     seconds = []
     for _ in range(5):
         began = time.process_time()
-        course_runs(designs, scenarios, substeps=5, watched=("course",))
+        course_runs(designs, scenarios, substeps=5, quality_loops=("course",))
         seconds.append((time.process_time() - began) / count)
     return statistics.median(seconds)
 

@@ -208,9 +208,9 @@ def test_no_digit_of_a_frame_depends_on_the_frames_beside_it(full: Subject, raw:
 
 def test_a_posture_far_from_the_measured_one_is_marked(full: Subject, raw: Array) -> None:
     result = consistent_positions(full, raw[:10])
-    limit = float(np.median(result.moved))
+    limit = float(np.median(result.distance))
     marked = consistent_positions(full, raw[:10], most_moved=limit).status == ConsistencyStatus.FAR
-    assert np.array_equal(marked, result.moved > limit)
+    assert np.array_equal(marked, result.distance > limit)
 
 
 def test_a_mirror_image_is_marked(full: Subject) -> None:

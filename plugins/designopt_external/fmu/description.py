@@ -175,8 +175,8 @@ def _variables(model: Any) -> dict[str, FmuVariable]:
         role = _role(item)
         if not role or item.dimensions or item.type in ("Binary", "Clock"):
             continue
-        declared = item.declaredType
-        foreign = item.unit or (declared.unit if declared else None) or ""
+        declared_type = item.declaredType
+        foreign = item.unit or (declared_type.unit if declared_type else None) or ""
         unit = _unit(foreign)
         label = _label(item.name, variables)
         variables[label] = FmuVariable(
@@ -219,13 +219,13 @@ def _limit(item: Any, side: str) -> float | None:
     return None if number is None or abs(number) >= 1e300 else number
 
 
-def _label(name: str, used: Mapping[str, Any]) -> str:
+def _label(name: str, variables: Mapping[str, Any]) -> str:
     """A name of letters, digits and underscores: ``spring.k[1]`` becomes ``spring_k_1``."""
     label = re.sub(r"_+", "_", re.sub(r"\W", "_", name)).strip("_") or "variable"
     if not (label[0].isalpha() or label[0] == "_"):
         label = f"v_{label}"
     number, base = 2, label
-    while label in used or label == "time":
+    while label in variables or label == "time":
         label, number = f"{base}_{number}", number + 1
     return label
 

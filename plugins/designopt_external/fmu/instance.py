@@ -62,7 +62,7 @@ class Instance:
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._unpack(file)
         self._unit: Any = None
-        self._used = False
+        self._has_run = False
         try:
             self._instantiate()
         except ProgramFailed as error:
@@ -101,7 +101,7 @@ class Instance:
                 f"{self._description.file}: cannot be instantiated: {str(error).replace(folder, '')}{self._logged()}",
                 reason="instantiation",
             ) from None
-        self._used = False
+        self._has_run = False
 
     def _note(self, *arguments: Any) -> None:
         """Keep a log message of the FMU; its text is the last argument in all versions of the FMI."""
@@ -127,9 +127,9 @@ class Instance:
         self._log.clear()
         at = [self._experiment.start]
         try:
-            if self._used:
+            if self._has_run:
                 self._reset()
-            self._used = True
+            self._has_run = True
             if self._experiment.kind == "co_simulation":
                 return self._steps(values, signals, outputs, at)
             return self._integrated(values, signals, outputs)
@@ -178,21 +178,21 @@ class Instance:
         self._apply(inputs, rows[0])
         unit.exitInitializationMode()
         readers = _readers(unit, self._description.version, outputs)
-        recorded = np.empty((len(time), len(outputs)))
-        _record(readers, recorded[0])
+        records = np.empty((len(time), len(outputs)))
+        _record(readers, records[0])
         last = len(time) - 1
         step = self._stepper()
         for k, (begin, size) in enumerate(zip(time.tolist(), np.diff(time).tolist(), strict=False)):
             at[0] = begin
             if inputs:
                 self._apply(inputs, rows[k])
-            ended = step(begin, size)
-            _record(readers, recorded[k + 1])
-            if ended:
+            is_end = step(begin, size)
+            _record(readers, records[k + 1])
+            if is_end:
                 last = k + 1
                 break
         unit.terminate()
-        return time[: last + 1], {v.label: recorded[: last + 1, i].copy() for i, v in enumerate(outputs)}
+        return time[: last + 1], {v.label: records[: last + 1, i].copy() for i, v in enumerate(outputs)}
 
     def _stepper(self) -> Callable[[float, float], bool]:
         """A function that does one step from a time (s) of a size (s), and tells whether the FMU ends there."""
@@ -202,10 +202,10 @@ class Instance:
         unit = self._unit
 
         def step3(time: float, size: float) -> bool:
-            _, ended, early, _ = unit.doStep(time, size)
-            if early and not ended:
+            _, is_end, early, _ = unit.doStep(time, size)
+            if early and not is_end:
                 raise Diverged(f"{self._description.file}: ended a step early at {time:g} s", reason="early return")
-            return bool(ended)
+            return bool(is_end)
 
         def step2(time: float, size: float) -> bool:
             try:

@@ -219,10 +219,10 @@ class Fmu:
         inputs = None if file is None else signals.read(file, self._inputs(about), self.columns)
         signal_names = dict.fromkeys(v.label for v in self._variables.values())
         signal_names |= dict.fromkeys(name for name in sorted(arrays) if name != TIME)
-        time, recorded = self._instance.simulate(values, inputs, [about.variables[name] for name in signal_names])
+        time, trajectories = self._instance.simulate(values, inputs, [about.variables[name] for name in signal_names])
         outputs = {
-            name: reductions.reduce(section, time, recorded[self._variables[name].label])
+            name: reductions.reduce(section, time, trajectories[self._variables[name].label])
             for name, section in self.outputs.items()
         }
-        stored = {name: time if name == TIME else np.asarray(recorded[name]) for name in arrays}
-        return outputs, stored
+        kept_arrays = {name: time if name == TIME else np.asarray(trajectories[name]) for name in arrays}
+        return outputs, kept_arrays

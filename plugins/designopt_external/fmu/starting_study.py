@@ -19,7 +19,9 @@ def starting_study(about: Description, name: str) -> str:
     outputs = [v.label for v in signals.values() if v.is_output] or list(signals)
     if not outputs:
         raise UnusableFmu(f"{about.file}: has no variable over time that a study could measure")
-    unused = [label for label in about.with_role("parameter") if label not in list(ranges)[:PARAMETERS]][:LISTED]
+    further_labels = [label for label in about.with_role("parameter") if label not in list(ranges)[:PARAMETERS]][
+        :LISTED
+    ]
     lines = [
         f"# A study of {about.file}: its variables are listed by  designopt show {about.file}",
         f"study: {name}",
@@ -32,7 +34,7 @@ def starting_study(about: Description, name: str) -> str:
         *(f"    # {label}_last: {{variable: {label}, take: last}}" for label in outputs[1:LISTED]),
         "space:",
         *(f"  {label}: {text}" for label, text in list(ranges.items())[:PARAMETERS]),
-        *([f"  # others: {', '.join(unused)}"] if unused else []),
+        *([f"  # others: {', '.join(further_labels)}"] if further_labels else []),
         "objectives:",
         "  - {minimize: peak}",
         "solver: {use: latin_hypercube, samples: 32}",

@@ -66,8 +66,8 @@ def check(spec: Any, compiled: Any, section: Mapping[str, Any], at: str) -> Iter
     """The mistakes in a measure of the setting `at`, ``outputs.grip``."""
     keys = [key for key in MEASURES if key in section]
     if len(keys) != 1:
-        what = f"has {' and '.join(keys)}; remove all but one" if keys else f"needs one of {', '.join(MEASURES)}"
-        yield InvalidSetting(at, what)
+        message = f"has {' and '.join(keys)}; remove all but one" if keys else f"needs one of {', '.join(MEASURES)}"
+        yield InvalidSetting(at, message)
         return
     if "between" in section and keys[0] != "contact":
         yield InvalidSetting(f"{at}.between", "is for contacts; remove it, or write contact: force")
@@ -135,7 +135,7 @@ def reader(model: Any, data: Any, section: Mapping[str, Any]) -> Read:
     return lambda: float(np.linalg.norm(vector))
 
 
-def _contact(model: Any, data: Any, what: str, geoms: list[int]) -> Read:
+def _contact(model: Any, data: Any, quantity: str, geoms: list[int]) -> Read:
     import mujoco
 
     force = np.zeros(6)
@@ -146,10 +146,10 @@ def _contact(model: Any, data: Any, what: str, geoms: list[int]) -> Read:
             contact = data.contact[i]
             if not all(geom in contact.geom for geom in geoms):
                 continue
-            if what == "force":
+            if quantity == "force":
                 mujoco.mj_contactForce(model, data, i, force)
                 total += force[0]
-            elif what == "depth":
+            elif quantity == "depth":
                 total = max(total, -float(contact.dist))
             else:
                 total += 1.0

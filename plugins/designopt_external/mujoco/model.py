@@ -216,14 +216,14 @@ class Mujoco:
         self._start(compiled, data, numbers, scenario)
         controls = scenario.get("signals", self.signals)
         table = None if controls is None else signals.read(controls, self._actuators, self.columns)
-        time, recorded, scene = self._simulate(compiled, data, table, arrays)
-        outputs = {name: reductions.reduce(section, time, recorded[name]) for name, section in self.outputs.items()}
-        stored = {name: recorded[name] for name in arrays if name in recorded}
+        time, trajectories, scene = self._simulate(compiled, data, table, arrays)
+        outputs = {name: reductions.reduce(section, time, trajectories[name]) for name, section in self.outputs.items()}
+        kept_arrays = {name: trajectories[name] for name in arrays if name in trajectories}
         if TIME in arrays:
-            stored[TIME] = time
+            kept_arrays[TIME] = time
         if SCENE in arrays:
-            stored[SCENE] = np.array(scene)
-        return outputs, stored
+            kept_arrays[SCENE] = np.array(scene)
+        return outputs, kept_arrays
 
     def _compiled(self, numbers: Mapping[str, float]) -> Any:
         """The compiled model with the attributes of a design; masses of bodies last, as geoms change them."""
@@ -278,7 +278,7 @@ class Mujoco:
         readers = [measures.reader(compiled, data, section) for section in sections.values()]
         outlines = Outlines(compiled) if SCENE in arrays else None
         at = np.unique([*range(0, steps + 1, stride), steps])
-        time, recorded = timestep * at.astype(np.float64), np.empty((len(at), len(readers)))
+        time, records = timestep * at.astype(np.float64), np.empty((len(at), len(readers)))
         controls = None if table is None else table.at(timestep * np.arange(steps + 1, dtype=np.float64))
         actuators = [] if table is None else [compiled.actuator(name).id for name in table.names]
         scene: list[NDArray[np.float64]] = []
@@ -294,13 +294,13 @@ class Mujoco:
                 data.ctrl[actuators] = controls[target]
             current = target
             mujoco.mj_forward(compiled, data)  # sensors and forces at this time; those after a step are of the last one
-            recorded[row] = [read() for read in readers]
+            records[row] = [read() for read in readers]
             if outlines is not None:
                 scene.append(outlines.at(data))
         kinds = mujoco.mjtWarning
         unstable = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
-        if any(data.warning[kind].number for kind in unstable) or not np.isfinite(recorded).all():
-            finite = np.isfinite(recorded).all(axis=1)
+        if any(data.warning[kind].number for kind in unstable) or not np.isfinite(records).all():
+            finite = np.isfinite(records).all(axis=1)
             last = float(time[int(finite.argmin())]) if not finite.all() else float(time[-1])
             raise Diverged(f"the simulation is unstable before {last:g} s; try a shorter time step", reason="unstable")
-        return time, dict(zip(sections, recorded.T.copy(), strict=True)), scene
+        return time, dict(zip(sections, records.T.copy(), strict=True)), scene

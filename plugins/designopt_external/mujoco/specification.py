@@ -47,12 +47,12 @@ def specification(file: InputFile, files: Sequence[InputFile]) -> Any:
     if len(available) < len(files):
         raise UnusableModel("files: two files have the same name; MuJoCo finds files by name, so rename one of them")
     text = _checked(file, available)
-    included = {name: item.content for name, item in available.items() if name.endswith(".xml")}
+    includes = {name: item.content for name, item in available.items() if name.endswith(".xml")}
     assets = {name: item.content for name, item in available.items() if not name.endswith(".xml")}
-    for name in included:
+    for name in includes:
         _checked(available[name], available)
     try:
-        spec = mujoco.MjSpec.from_string(text, include=included, assets=assets)
+        spec = mujoco.MjSpec.from_string(text, include=includes, assets=assets)
         spec.compiler.usethread = 0
         spec.copy().compile()
     except ValueError as error:
@@ -113,23 +113,23 @@ def _sentence(error: Exception) -> str:
 
 def check_path(spec: Any, path: str) -> None:
     """Check the path of an attribute, ``joint/knee/stiffness``, or of a state. Raises `UnusableModel`."""
-    kind, *rest = path.split("/")
+    kind, *names = path.split("/")
     if kind in STATES:
-        if len(rest) != 1:
+        if len(names) != 1:
             raise UnusableModel(f"'{path}' has another form than {kind}/{STATES[kind]}")
-        named(spec, "actuator" if kind == "control" else "joint", rest[0])
+        named(spec, "actuator" if kind == "control" else "joint", names[0])
         return
     assign(spec.copy(), path, None)
 
 
 def assign(spec: Any, path: str, value: float | None) -> None:
     """Set the attribute at `path` of a specification; None only checks the path. Raises `UnusableModel`."""
-    kind, *rest = path.split("/")
-    if kind not in ELEMENTS or len(rest) not in (2, 3):
+    kind, *parts = path.split("/")
+    if kind not in ELEMENTS or len(parts) not in (2, 3):
         near = closest(kind, [*ELEMENTS, *STATES])
         hint = f"did you mean '{near}'?" if near and near != kind else "as in joint/knee/stiffness or geom/shank/size/1"
         raise UnusableModel(f"'{path}' is not KIND/NAME/ATTRIBUTE or KIND/NAME/ATTRIBUTE/POSITION; {hint}")
-    element, attribute = named(spec, kind, rest[0]), rest[1]
+    element, attribute = named(spec, kind, parts[0]), parts[1]
     if kind == "actuator" and attribute in GAINS:
         for parameter, position, sign in GAINS[attribute]:
             if value is not None:
@@ -139,17 +139,17 @@ def assign(spec: Any, path: str, value: float | None) -> None:
     if attribute not in numbers:
         near = closest(attribute, numbers)
         hint = f"did you mean '{near}'?" if near else f"it has {', '.join(numbers)}"
-        raise UnusableModel(f"{kind} '{rest[0]}' has no number '{attribute}'; {hint}")
+        raise UnusableModel(f"{kind} '{parts[0]}' has no number '{attribute}'; {hint}")
     current = getattr(element, attribute)
     if isinstance(current, np.ndarray):
-        if len(rest) == 2 and attribute not in POLYNOMIALS:
+        if len(parts) == 2 and attribute not in POLYNOMIALS:
             raise UnusableModel(f"{attribute} has {len(current)} numbers; write the position from 0, as in {path}/0")
-        position = _position(rest[2], len(current), path) if len(rest) == 3 else 0
+        position = _position(parts[2], len(current), path) if len(parts) == 3 else 0
         if value is not None:
             current[position] = value
         return
-    if len(rest) == 3:
-        raise UnusableModel(f"{attribute} is one number; write {'/'.join([kind, *rest[:2]])}")
+    if len(parts) == 3:
+        raise UnusableModel(f"{attribute} is one number; write {'/'.join([kind, *parts[:2]])}")
     if value is not None:
         if kind == "body" and attribute == "mass":
             _set_mass(spec, element, value)

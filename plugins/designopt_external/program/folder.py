@@ -27,8 +27,8 @@ def packed(folder: Path) -> NDArray[Any]:
     stream = io.BytesIO()
     left_out, total = [], 0
     with (
-        gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, compresslevel=6) as compressed,
-        tarfile.open(fileobj=compressed, mode="w") as archive,
+        gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, compresslevel=6) as archive_stream,
+        tarfile.open(fileobj=archive_stream, mode="w") as archive,
     ):
         for size, file in sorted(files):
             name = str(file.relative_to(folder))

@@ -123,16 +123,16 @@ class ExternalProgram:
         for name in [name for name in self.inputs if name in self.conditions]:
             yield InvalidSetting(f"conditions.{name}", "is an input of the design too; remove one of them")
         names = [*self.inputs, *self.conditions]
-        used: set[str] = set()
+        used_names: set[str] = set()
         for setting, aprepro in (("templates", False), ("aprepro", True)):
             for position, file in enumerate(getattr(self, setting)):
                 try:
                     template = _template(file, aprepro)
                 except (TemplateMistake, InputFileError) as error:
                     yield InvalidSetting(f"{setting}.{position}", str(error))
-                    used.update(names)
+                    used_names.update(names)
                     continue
-                used |= template.names.keys()
+                used_names |= template.names.keys()
                 for sentence in template.unknown(names):
                     yield InvalidSetting(f"{setting}.{position}", sentence)
         for position, text in enumerate(self.run):
@@ -141,12 +141,12 @@ class ExternalProgram:
             except TemplateMistake as error:
                 yield InvalidSetting(f"run.{position}", str(error))
                 continue
-            used |= template.names.keys()
+            used_names |= template.names.keys()
             for sentence in template.unknown(names):
                 yield InvalidSetting(f"run.{position}", sentence)
         if type(self).write_files is ExternalProgram.write_files and not self.parameters:
             for setting, units_of in (("inputs", self.inputs), ("conditions", self.conditions)):
-                for name in [name for name in units_of if name not in used]:
+                for name in [name for name in units_of if name not in used_names]:
                     text = "no template, argument or parameters file uses it, so it would change nothing"
                     yield InvalidSetting(f"{setting}.{name}", text)
         yield from self._check_files()
@@ -298,14 +298,14 @@ class ExternalProgram:
         try:
             stdin = folder / self.stdin if self.stdin else None
             variables = environment(folder, self.environment)
-            ended = run(command, folder, variables, limit=self._limit, stdin=stdin)
+            process_end = run(command, folder, variables, limit=self._limit, stdin=stdin)
         except OSError as error:
             if error.errno in _NOT_STARTED:
                 text = f"the program '{self.run[0]}' cannot be started: {error.strerror}"
                 raise ProgramFailed(text, reason="start") from error
             text = f"what the program printed cannot be written: {error.strerror or error}"
             raise ProgramFailed(text, reason="disk") from error
-        self._judge(ended, folder)
+        self._judge(process_end, folder)
         try:
             return self._results(folder, arrays)
         except Missing as error:
@@ -314,11 +314,11 @@ class ExternalProgram:
     def write_files(self, folder: Path, values: Mapping[str, Any]) -> None:
         """Write the input files of a design into `folder`; `values` are its inputs and conditions by name, in their
         units. Raises `TemplateMistake`, `OSError`."""
-        measured = self._measured(values)
+        texts = self._measured(values)
         for file in self.files:
             _copy(file, _inside(folder, written_name(file, filled=False)))
         for file, template in zip((*self.templates, *self.aprepro), self._templates, strict=True):
-            text = template.filled(measured)
+            text = template.filled(texts)
             _inside(folder, written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
         if self.parameters:
             entries = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
@@ -346,24 +346,28 @@ class ExternalProgram:
             for name, value in values.items()
         }
 
-    def _judge(self, ended: ProcessEnd, folder: Path) -> None:
+    def _judge(self, process_end: ProcessEnd, folder: Path) -> None:
         """Raise the exception for the end of the program, unless it is a success."""
-        if ended.timed_out:
+        if process_end.timed_out:
             _fail(folder, f"the program ran longer than {self._limit:g} s, the time limit", status="timeout")
         for end in ("diverged", "timeout", "error"):
             section = cast(EvidenceSection, self.ends.get(end, {}))
             sentence = _line_with(section, folder)
-            if sentence or ended.code in section.get("exit", ()):
-                sentence = sentence or f"the program ended with exit code {ended.code}"
+            if sentence or process_end.code in section.get("exit", ()):
+                sentence = sentence or f"the program ended with exit code {process_end.code}"
                 if end == "diverged":
                     raise Diverged(sentence, reason=sentence[:80])
                 _fail(folder, sentence, status=end, reason=sentence[:80])
-        if ended.signal:
-            _fail(folder, f"the program was ended by {ended.signal}", status="crashed", reason=ended.signal)
+        if process_end.signal:
+            _fail(folder, f"the program was ended by {process_end.signal}", status="crashed", reason=process_end.signal)
         success = self.ends.get("success", EvidenceSection())
-        if ended.code not in success.get("exit", (0,)):
+        if process_end.code not in success.get("exit", (0,)):
             cause = stated_cause(_text(folder, STDERR), _text(folder, STDOUT))
-            _fail(folder, f"the program ended with exit code {ended.code}{cause}", reason=f"exit code {ended.code}")
+            _fail(
+                folder,
+                f"the program ended with exit code {process_end.code}{cause}",
+                reason=f"exit code {process_end.code}",
+            )
         if "text" in success and not _line_with(success, folder):
             name = success.get("file", STDOUT)
             near = sources.nearest_lines(_text(folder, name), success["text"])
@@ -409,11 +413,11 @@ def _check_input(at: str, name: str, unit: str) -> Iterator[InvalidSetting]:
 
 def _fail(folder: Path, sentence: str, **about: Any) -> NoReturn:
     """Raise `ProgramFailed`; the end of what the program printed stands before the sentence."""
-    printed = []
+    lines_printed = []
     for name in (STDOUT, STDERR):
         if lines := _text(folder, name).strip().splitlines():
-            printed += [f"{name}, the end of what the program printed:", *lines[-PRINTED:]]
-    raise ProgramFailed("\n".join([*printed, sentence]), **about)
+            lines_printed += [f"{name}, the end of what the program printed:", *lines[-PRINTED:]]
+    raise ProgramFailed("\n".join([*lines_printed, sentence]), **about)
 
 
 def _text(folder: Path, name: str) -> str:
@@ -431,11 +435,11 @@ def stated_cause(*texts: str) -> str:
     """``; it prints: *ERROR reading elements: ...``: the first lines of `texts` that speak of an error, else the last
     line; "" if all are empty."""
     lines = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
-    for some in lines:
-        k = next((k for k, line in enumerate(some) if _ERROR.search(line)), None)
+    for text_lines in lines:
+        k = next((k for k, line in enumerate(text_lines) if _ERROR.search(line)), None)
         if k is not None:
-            return f"; it prints: {' '.join(some[k : k + 2])[:200]}"
-    return next((f"; its last line is: {some[-1][:200]}" for some in lines if some), "")
+            return f"; it prints: {' '.join(text_lines[k : k + 2])[:200]}"
+    return next((f"; its last line is: {text_lines[-1][:200]}" for text_lines in lines if text_lines), "")
 
 
 def _line_with(section: EvidenceSection, folder: Path) -> str:

@@ -24,13 +24,13 @@ def number(text: str) -> float:
         return float(text)
     except ValueError:
         pass
-    changed = text.strip().replace("D", "E").replace("d", "e")
-    if split := _WITHOUT_LETTER.fullmatch(changed):
-        changed = f"{split[1]}E{split[2]}"
+    numeral = text.strip().replace("D", "E").replace("d", "e")
+    if split := _WITHOUT_LETTER.fullmatch(numeral):
+        numeral = f"{split[1]}E{split[2]}"
     try:
-        if "_" in changed:
+        if "_" in numeral:
             raise ValueError
-        return float(changed)
+        return float(numeral)
     except ValueError:
         stars = "; the program had too few columns for it" if "**" in text else ""
         raise ValueError(f"'{text.strip()[:40]}' is not a number{stars}") from None

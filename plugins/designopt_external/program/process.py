@@ -51,32 +51,32 @@ class _BoundedText:
     def __init__(self) -> None:
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
-        self._in_tail = self._omitted = 0
+        self._in_tail = self._omitted_bytes = 0
 
     def add(self, data: bytes) -> None:
         room = HALF - len(self._head)
         self._head += data[:room]
-        rest = data[room:]
-        if not rest:
+        tail = data[room:]
+        if not tail:
             return
-        self._tail.append(rest)
-        self._in_tail += len(rest)
+        self._tail.append(tail)
+        self._in_tail += len(tail)
         while self._in_tail - len(self._tail[0]) >= HALF:
             self._in_tail -= len(self._tail[0])
-            self._omitted += len(self._tail.popleft())
+            self._omitted_bytes += len(self._tail.popleft())
 
     def write(self, file: Path) -> None:
         with file.open("wb") as stream:
             stream.write(self._head)
-            if self._omitted:
-                stream.write(f"\n... {self._omitted} bytes are not kept ...\n".encode())
+            if self._omitted_bytes:
+                stream.write(f"\n... {self._omitted_bytes} bytes are not kept ...\n".encode())
             for data in self._tail:
                 stream.write(data)
 
 
-def environment(folder: Path, listed: Sequence[str]) -> dict[str, str]:
+def environment(folder: Path, entries: Sequence[str]) -> dict[str, str]:
     """The environment of a program in `folder`: PATH, a home and a folder for temporary files, one thread, decimal
-    points, and the `listed` variables (``NAME`` from the user's environment, or ``NAME=value``).
+    points, and the variables of `entries` (``NAME`` from the user's environment, or ``NAME=value``).
 
     The marks by which a run finds its processes are added.
     """
@@ -88,13 +88,13 @@ def environment(folder: Path, listed: Sequence[str]) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
     }
     marks = {name: value for name, value in os.environ.items() if name.startswith(MARK)}
-    return defaults | listed_variables(listed, os.environ) | marks
+    return defaults | listed_variables(entries, os.environ) | marks
 
 
-def listed_variables(listed: Sequence[str], users: Mapping[str, str]) -> dict[str, str]:
-    """The `listed` variables; one that the user's environment does not have is left out."""
+def listed_variables(entries: Sequence[str], users: Mapping[str, str]) -> dict[str, str]:
+    """The variables of `entries`; one that the user's environment does not have is left out."""
     variables = {}
-    for text in listed:
+    for text in entries:
         name, equals, value = text.partition("=")
         if equals:
             variables[name] = value
@@ -140,8 +140,8 @@ def run(
         finally:
             _end_group(process)
         _drain(streams)
-        for printed, name in zip(streams.values(), (STDOUT, STDERR), strict=True):
-            printed.write(folder / name)
+        for output, name in zip(streams.values(), (STDOUT, STDERR), strict=True):
+            output.write(folder / name)
     return ProcessEnd(process.returncode, not in_time)
 
 
@@ -175,9 +175,9 @@ def _read(process: subprocess.Popen[bytes], streams: Mapping[int, _BoundedText],
 
 def _drain(streams: Mapping[int, _BoundedText]) -> None:
     """Read what ended processes have left in their pipes."""
-    for descriptor, printed in streams.items():
+    for descriptor, output in streams.items():
         while data := _piece(descriptor):
-            printed.add(data)
+            output.add(data)
 
 
 def _piece(descriptor: int) -> bytes | None:

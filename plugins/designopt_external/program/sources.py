@@ -122,9 +122,11 @@ def check(section: SourceSection, at: str, *, array: bool = False) -> Iterator[I
         yield InvalidSetting(
             f"{at}.{form}", f"'{name}' is not a file in the folder of the evaluation; write its name there"
         )
-    needed = _NEEDED.get(form)
-    if needed and needed not in section:
-        yield InvalidSetting(f"{at}.{form}", f"'{needed}' is missing: it says where the number stands in '{name}'")
+    required_key = _NEEDED.get(form)
+    if required_key and required_key not in section:
+        yield InvalidSetting(
+            f"{at}.{form}", f"'{required_key}' is missing: it says where the number stands in '{name}'"
+        )
     if form == "text":
         yield from _check_text(section, at)
     if "row" in section and "take" in section:
@@ -198,9 +200,11 @@ def single(section: SourceSection, numbers: Sequence[float]) -> float:
     if "take" not in section and "pattern" not in section and len(numbers) > 1:
         form = format_of(section)
         where = f"'{section['path']}' has {len(numbers)} items" if form == "json" else f"there are {len(numbers)} rows"
-        rest = "" if form == "json" else ", or 'row' for one of them"
+        alternative = "" if form == "json" else ", or 'row' for one of them"
         name = section[form]  # type: ignore[literal-required]
-        raise Missing(f"{name}: {where}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){rest}")
+        raise Missing(
+            f"{name}: {where}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){alternative}"
+        )
     return REDUCTIONS[section.get("take", "last")](numbers)
 
 
@@ -210,9 +214,9 @@ def text_of(folder: Path, name: str) -> str:
     if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
         names = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
         nearest = sorted(difflib.get_close_matches(name, names, n=8, cutoff=0.0))
-        more = f" and {len(names) - len(nearest)} more" if len(names) > len(nearest) else ""
+        remainder = f" and {len(names) - len(nearest)} more" if len(names) > len(nearest) else ""
         raise Missing(
-            f"the program wrote no file '{name}'; the folder contains {', '.join(nearest) or 'nothing'}{more}"
+            f"the program wrote no file '{name}'; the folder contains {', '.join(nearest) or 'nothing'}{remainder}"
         )
     if file.stat().st_size > LARGEST:
         raise Missing(f"{name}: has {file.stat().st_size} bytes; at most {LARGEST} are read")
@@ -255,14 +259,14 @@ def _csv(text: str, section: SourceSection) -> list[float]:
     return _row(numbers, section, f"column {column}")
 
 
-def _row(numbers: list[float], section: SourceSection, what: str) -> list[float]:
+def _row(numbers: list[float], section: SourceSection, source: str) -> list[float]:
     if not numbers:
-        raise ValueError(f"{what} has no numbers")
+        raise ValueError(f"{source} has no numbers")
     row = section.get("row")
     if row is None:
         return numbers
     if not 1 <= abs(row) <= len(numbers):
-        raise ValueError(f"row {row} was looked for, and {what} has {len(numbers)}")
+        raise ValueError(f"row {row} was looked for, and {source} has {len(numbers)}")
     return [numbers[row - 1 if row > 0 else row]]
 
 
@@ -271,9 +275,9 @@ def _json(text: str, section: SourceSection) -> list[float]:
         value: Any = json.loads(text)
     except ValueError as error:
         raise ValueError(f"is not JSON: {error}") from None
-    reached = ""
+    position = ""
     for step in section["path"].split("."):
-        where = f"at '{reached}'" if reached else "at its top"
+        where = f"at '{position}'" if position else "at its top"
         if isinstance(value, list) and re.fullmatch(r"-?\d+", step):
             if not -len(value) <= int(step) < len(value):
                 raise ValueError(f"{where} is a list of {len(value)}, without position {step}")
@@ -285,13 +289,13 @@ def _json(text: str, section: SourceSection) -> list[float]:
             near = closest(step, keys)
             hint = f"did you mean '{near}'?" if near else f"there are {', '.join(map(str, keys[:12])) or 'none'}"
             raise ValueError(f"{where} is no key '{step}'; {hint}")
-        reached = f"{reached}.{step}" if reached else step
+        position = f"{position}.{step}" if position else step
     values = value if isinstance(value, list) else [value]
     for item in values:
         if isinstance(item, bool) or not isinstance(item, (int, float)):
-            raise ValueError(f"'{reached}' is no number, but {json.dumps(item)[:60]}")
+            raise ValueError(f"'{position}' is no number, but {json.dumps(item)[:60]}")
     if not values:
-        raise ValueError(f"'{reached}' is an empty list")
+        raise ValueError(f"'{position}' is an empty list")
     return [float(item) for item in values]
 
 
@@ -405,9 +409,9 @@ def nearest_lines(text: str, pattern: str) -> str:
     texts = [line[: len(plain) + 20] for _, line in lines[-SEARCHED:]]
     near = difflib.get_close_matches(plain, texts, n=SHOWN, cutoff=0.5) if plain else []
     near = near or _sharing_letters(plain, texts)
-    chosen = [lines[-SEARCHED:][texts.index(line)] for line in dict.fromkeys(near)] or lines[-SHOWN:]
-    what = "the nearest lines are" if near else "the last lines are"
-    return f"; {what} " + " | ".join(f"{i}: {line[:80]}" for i, line in chosen)
+    shown_lines = [lines[-SEARCHED:][texts.index(line)] for line in dict.fromkeys(near)] or lines[-SHOWN:]
+    heading = "the nearest lines are" if near else "the last lines are"
+    return f"; {heading} " + " | ".join(f"{i}: {line[:80]}" for i, line in shown_lines)
 
 
 def _sharing_letters(plain: str, texts: Sequence[str]) -> list[str]:

@@ -151,8 +151,8 @@ def in_unit(value: Any, unit: str) -> float:
             f"in('{unit}') converts an input, which has a unit, not {_in_words(value)}; convert first:"
             f" (x | in('{unit}'))"
         )
-    converted = units.convert(float(value), value.unit, unit)
-    return UnitNumber.with_unit(converted, unit)
+    number = units.convert(float(value), value.unit, unit)
+    return UnitNumber.with_unit(number, unit)
 
 
 def fixed(value: Any, width: int, decimals: int | None = None) -> str:

@@ -57,27 +57,27 @@ def contact_change(before: Stride, after: Stride, names: Sequence[str]) -> Conta
     changes = []
     for body in BODIES:
         column = names.index(f"{body}_force")
-        closed = [bool(stride.y[0, column] > _CLOSED) for stride in (before, after)]
+        is_closed = [bool(stride.y[0, column] > _CLOSED) for stride in (before, after)]
         edges = [_edges(stride.y[:, column]) for stride in (before, after)]
         begins = len(edges[1]) > len(edges[0])
         longer, shorter = edges[begins], edges[not begins]
         if (len(longer) - len(shorter)) % 2:  # one edge has passed the beginning of the cycle
             at_end = 1.0 - longer[-1] < longer[0]
-            closed[begins] ^= not at_end
+            is_closed[begins] ^= not at_end
             longer = longer[:-1] if at_end else longer[1:]
         if len(longer) <= len(shorter):
             continue
         i = _added(longer, shorter)
-        touch = closed[begins] == bool(i % 2)  # edges alternate: the first opens what is closed at phase 0
+        touch = is_closed[begins] == bool(i % 2)  # edges alternate: the first opens what is closed at phase 0
         length = float(longer[i + 1] - longer[i])
         changes.append((length, ContactChange(body, float(longer[i] + longer[i + 1]) / 2.0, touch, begins)))
-    return min(changes, key=lambda one: one[0])[1] if changes else None
+    return min(changes, key=lambda change: change[0])[1] if changes else None
 
 
 def _edges(force: Floats) -> Floats:
     """Phases (k,) at which a contact closes or opens, from the `force` (samples + 1,) of a cycle."""
-    closed = force > _CLOSED
-    at = np.flatnonzero(closed[1:] != closed[:-1])
+    is_closed = force > _CLOSED
+    at = np.flatnonzero(is_closed[1:] != is_closed[:-1])
     share = (_CLOSED - force[at]) / (force[at + 1] - force[at])
     return np.asarray((at + share) / (len(force) - 1))
 

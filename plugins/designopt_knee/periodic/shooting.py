@@ -89,14 +89,14 @@ def shoot(
                 correction = inverse @ stride.gap
         except (Diverged, np.linalg.LinAlgError):
             return None
-        moved = distance(correction)
-        if moved < tolerance:
+        correction_size = distance(correction)
+        if correction_size < tolerance:
             values = np.linalg.eigvals(monodromy).astype(np.complex128)
-            motion = PeriodicMotion(stride, values[np.argsort(-np.abs(values), kind="stable")], moved)
+            motion = PeriodicMotion(stride, values[np.argsort(-np.abs(values), kind="stable")], correction_size)
             if fine or not _DOUBTFUL[0] < motion.modulus < _DOUBTFUL[1]:
                 return motion
             fine = True
-        elif not moved < _REACH:
+        elif not correction_size < _REACH:
             return None
         state = stride.x[0] + correction
     return None

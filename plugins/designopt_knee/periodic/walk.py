@@ -58,18 +58,18 @@ def walk(strides: Strides, start: Floats, cycles: int) -> OverRuns[WalkCycles]:
     walk leaves again is unstable and does not end it.
     """
     walk_cycles, states = WalkCycles(), [start]
-    tried = np.inf
+    tried_distance = np.inf
     for k in range(1, cycles + 1):
         walk_cycles.strides.append((yield from strides(states[-1])))
         states.append(walk_cycles.strides[-1].x[-1])
         if k < 2:
             continue
         before, last = np.diff(states[-3:], axis=0)
-        moved = distance(last)
-        if _leaves(states[-1], moved, walk_cycles.motion):
-            tried = np.inf  # what comes after the motion that the walk leaves is another one
+        change = distance(last)
+        if _leaves(states[-1], change, walk_cycles.motion):
+            tried_distance = np.inf  # what comes after the motion that the walk leaves is another one
             continue
-        if not (moved < 0.5 * tried and _about_to_repeat(before, last, k)):
+        if not (change < 0.5 * tried_distance and _about_to_repeat(before, last, k)):
             continue
         ahead, _ = extrapolated(before, last)
         motion = yield from shoot(strides, states[-1] + ahead)
@@ -77,7 +77,7 @@ def walk(strides: Strides, start: Floats, cycles: int) -> OverRuns[WalkCycles]:
             walk_cycles.motion, walk_cycles.arrived = motion, motion.stable
             if motion.stable:
                 return walk_cycles
-        tried = moved
+        tried_distance = change
     if walk_cycles.motion is None:
         walk_cycles.motion = yield from beside(strides, walk_cycles)
     return walk_cycles
@@ -113,16 +113,16 @@ def beside(strides: Strides, walk_cycles: WalkCycles) -> OverRuns[PeriodicMotion
 
 
 def _about_to_repeat(before: Floats, last: Floats, cycle: int) -> bool:
-    moved = distance(last)
+    change = distance(last)
     ahead, factor = extrapolated(before, last)
     return bool(
-        (abs(factor) < 1.0 and distance(ahead) < _NEAR and moved < _SAME)
-        or (cycle >= _SLOW_CYCLES and moved < _SLOW and abs(factor) < 1.2)
+        (abs(factor) < 1.0 and distance(ahead) < _NEAR and change < _SAME)
+        or (cycle >= _SLOW_CYCLES and change < _SLOW and abs(factor) < 1.2)
     )
 
 
-def _leaves(state: Floats, moved: float, motion: PeriodicMotion | None) -> bool:
-    """Whether a walk in `state` whose last cycle moved it by `moved` deg is leaving an unstable `motion`.
+def _leaves(state: Floats, change: float, motion: PeriodicMotion | None) -> bool:
+    """Whether a walk in `state` whose last cycle moved it by `change` deg is leaving an unstable `motion`.
 
     At a distance from the motion, a cycle moves the walk by about this distance times the difference of the multiplier
     from 1. A walk that moves much less has converged to another motion nearby.
@@ -130,4 +130,4 @@ def _leaves(state: Floats, moved: float, motion: PeriodicMotion | None) -> bool:
     if motion is None or motion.stable:
         return False
     apart = distance(state - motion.state)
-    return apart < FOUND or (apart < _SAME and moved > _LEAVING * apart * abs(motion.multipliers[0] - 1.0))
+    return apart < FOUND or (apart < _SAME and change > _LEAVING * apart * abs(motion.multipliers[0] - 1.0))

@@ -99,9 +99,9 @@ def stiffness_of(result: Result) -> DesignVariable:
     return next(p for p in result.problem.space.parameters if p.name == "stiffness")
 
 
-def stiffness_axis(result: Result, **more: Any) -> dict[str, Any]:
+def stiffness_axis(result: Result, **settings: Any) -> dict[str, Any]:
     p = stiffness_of(result)
-    return axis(plain(parameter_label(p)), **{**scale_of(p), **more})
+    return axis(plain(parameter_label(p)), **{**scale_of(p), **settings})
 
 
 def no_scan(title: str) -> Section:
@@ -141,8 +141,8 @@ def scenario_table(
     """A table of `rows` (number of the scenario, cells); with several scenarios their names are the first column."""
     names = scenario_names(result)
     several = len(names) > 1
-    named = tuple((names[s], *cells) if several else cells for s, cells in rows)
-    return Table(title, (*(("scenario",) if several else ()), *columns), named, visible_rows=60)
+    table_rows = tuple((names[s], *cells) if several else cells for s, cells in rows)
+    return Table(title, (*(("scenario",) if several else ()), *columns), table_rows, visible_rows=60)
 
 
 #: Arrays of `knee_angle`.
@@ -200,18 +200,18 @@ def _angles(result: Result, designs: Mapping[str, int], scenario: int, band: flo
             return []
         phase = arrays["phase"] - np.floor(arrays["phase"][0] + 1e-9)
         if not traces:
-            one = phase <= phase[0] + 1.0 + 1e-9
-            x, y = 100.0 * phase[one], arrays["knee_angle_recorded"][one]
+            first_cycle = phase <= phase[0] + 1.0 + 1e-9
+            x, y = 100.0 * phase[first_cycle], arrays["knee_angle_recorded"][first_cycle]
             around = np.concatenate([x, x[::-1]]), np.concatenate([y + band, (y - band)[::-1]])
             about = f"recorded ± {number(band)} deg"
             traces.append(trace(*around, about, fill="toself", fillcolor="@band", line={"width": 0}))
             hover = "recorded, %{x:.0f} %: <b>%{y:.1f} deg</b>"
-            recorded = trace(x, y, "recorded", colour="@good", width=2, dash="dash", hover=hover)
+            recorded_trace = trace(x, y, "recorded", colour="@good", width=2, dash="dash", hover=hover)
         name = plain(f"{label}: {design_words(result, row)}")
         hover = f"{name}<br>%{{x:.0f}} %: <b>%{{y:.1f}} deg</b>"
         x, y = overlaid(phase, arrays["knee_angle"])
         traces.append(trace(x, y, name, colour=line_colour(k), width=1.6, hover=hover))
-    return [*traces, recorded]
+    return [*traces, recorded_trace]
 
 
 def line_colour(k: int) -> str:

@@ -86,10 +86,10 @@ def hip_moment(g: Mapping[str, float]) -> float:
     the load; it does not bend the knee if it goes through the instant centre (Radcliffe 1994).
     """
     _, offset = linkage.centre_offset(g)
-    places = _straight(g)
-    heel, hip = np.array(places["heel"]), np.array(places["hip"])
+    positions = _straight(g)
+    heel, hip = np.array(positions["heel"]), np.array(positions["hip"])
     along = (hip - heel) / np.hypot(*(hip - heel))
-    centre = np.array(linkage.instant_centre(g, 0.0), dtype=float) + np.array(places["A"])
+    centre = np.array(linkage.instant_centre(g, 0.0), dtype=float) + np.array(positions["A"])
     return float(-1e3 * offset * np.hypot(*(hip - heel)) / (along @ (centre - heel)))
 
 
@@ -98,8 +98,8 @@ def _legs(result: Result) -> dict[str, dict[str, float]]:
     settings = result.problem.model.settings
     if "parameter_set" not in result.problem.model.plugin.settings:
         return {}
-    named = PARAMETER_SETS[settings.get("parameter_set", "substitute_v1")]
-    base = {name: stated.value for name, stated in named.items()} | dict(settings.get("parameters", {}))
+    parameters = PARAMETER_SETS[settings.get("parameter_set", "substitute_v1")]
+    base = {name: parameter.value for name, parameter in parameters.items()} | dict(settings.get("parameters", {}))
     legs: dict[tuple[Any, ...], tuple[list[str], dict[str, float]]] = {}
     for label, row in drawn_designs(result).items():
         design = {"stiffness": 1.0, **result.problem.space.design(result.outcomes.X[row].tolist())}
@@ -127,21 +127,21 @@ def _straight(g: Mapping[str, float]) -> dict[str, tuple[float, float]]:
 
 
 def _traces(label: str, g: Mapping[str, float], k: int) -> list[Trace]:
-    places = {name: np.array(point, dtype=float) for name, point in _straight(g).items()}
-    origin = places["A"]
+    positions = {name: np.array(point, dtype=float) for name, point in _straight(g).items()}
+    origin = positions["A"]
     path = 1e3 * _path(g)
-    links = 1e3 * np.array([places[name] - origin for name in _LINKS])
-    heel, hip = places["heel"], places["hip"]
+    links = 1e3 * np.array([positions[name] - origin for name in _LINKS])
+    heel, hip = positions["heel"], positions["hip"]
     ends = np.array([heel + (y + origin[1] - heel[1]) / (hip[1] - heel[1]) * (hip - heel) for y in (-_BELOW, _ABOVE)])
     load = 1e3 * (ends - origin)
-    colour, marked = line_colour(k), np.isin(FLEXIONS, list(MARKED))
+    colour, has_marker = line_colour(k), np.isin(FLEXIONS, list(MARKED))
     group: Trace = {"legendgroup": str(k)}
     names: Trace = {"text": [*_LINKS[:-1], ""], "textposition": _CORNERS, "marker": {"size": 6, "color": "@muted"}}
     first: Trace = {"showlegend": k == 0, **group}
     return [
         trace(path[:, 0], path[:, 1], plain(label), colour=colour, width=2, customdata=FLEXIONS, **group,
               hover="%{customdata} deg: <b>%{x:.0f}, %{y:.0f} mm</b>"),
-        trace(path[marked, 0], path[marked, 1], mode="markers+text", text=[f"{flexion}" for flexion in MARKED],
+        trace(path[has_marker, 0], path[has_marker, 1], mode="markers+text", text=[f"{flexion}" for flexion in MARKED],
               textposition=list(MARKED.values()), marker={"color": colour, "size": 7}, **group),
         trace(links[:, 0], links[:, 1], "linkage of the straight knee", mode="lines+markers+text", colour="@muted",
               width=2, **names, **first),

@@ -57,13 +57,13 @@ def _curves(result: Result, grid: Grid, name: str, s: int) -> list[Trace]:
     values, periods = (grid.take(result.outcomes.figures[f][:, s]) for f in (name, "period_n"))
     ratios, traces = ratio_names(result, grid), []
     for k, q in enumerate(thinned(np.arange(len(ratios)), FAMILIES).tolist()):
-        words, once = plain(f"c/k {ratios[q]}"), periods[q] == 1.0
+        words, is_period_one = plain(f"c/k {ratios[q]}"), periods[q] == 1.0
         marker = {"size": 5, "color": category(k), "symbol": k % 8}
         open_marker = {**marker, "symbol": k % 8 + 100, "opacity": 0.6}
         hover = f"{words}, k %{{x:.5~g}}: <b>%{{y:.4~g}}</b>"
-        joined, alone = np.where(once, values[q], np.nan), np.where(once, np.nan, values[q])
+        line_values, alone = np.where(is_period_one, values[q], np.nan), np.where(is_period_one, np.nan, values[q])
         traces += [
-            trace(grid.x, joined, words, mode="lines+markers", colour=category(k), width=1.6, marker=marker,
+            trace(grid.x, line_values, words, mode="lines+markers", colour=category(k), width=1.6, marker=marker,
                   hover=hover, legendgroup=str(k)),
             trace(grid.x, alone, words, mode="markers", marker=open_marker, hover=hover, legendgroup=str(k),
                   showlegend=False),

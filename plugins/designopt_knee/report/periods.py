@@ -51,12 +51,12 @@ def period_map(result: Result) -> Section | None:
         n = grid.take(result.outcomes.figures["period_n"][:, s])
         is_known = np.isfinite(n)
         where = f"{scenario.name}: of" if len(scenarios) > 1 else "Of"
-        counted = [
+        counts = [
             f"{PERIOD_NAMES[i]} {share(float(np.mean(n[is_known] == i)))}"
             for i in (1, 2, 3, 4, 0)
             if (n[is_known] == i).any()
         ]
-        findings.append(f"{where} {plural(int(is_known.sum()), 'scanned design')} with a result: {', '.join(counted)}.")
+        findings.append(f"{where} {plural(int(is_known.sum()), 'scanned design')} with a result: {', '.join(counts)}.")
     notes = reservations(result)
     if peaks is None:
         notes = ("The peaks over stiffness need execution: {arrays: {knee_peaks: all}}.", *notes)
@@ -134,20 +134,20 @@ def _peaks(result: Result, grid: Grid) -> Figure | None:
 
 def _cycles(result: Result, grid: Grid, q: int, s: int) -> list[Trace]:
     """Peaks of every cycle at one damping ratio, and the recorded one."""
-    x, y, recorded = [], [], np.empty(0)
+    x, y, recorded_peak = [], [], np.empty(0)
     for k, row in zip(grid.x.tolist(), grid.rows[q].tolist(), strict=True):
         arrays = result.arrays(row, s) if row >= 0 else {}
         peaks = arrays.get("knee_peaks", np.empty(0))
         x += [k] * len(peaks)
         y += peaks.tolist()
         if "knee_angle_recorded" in arrays:
-            recorded = np.full(2, arrays["knee_angle_recorded"].max())
+            recorded_peak = np.full(2, arrays["knee_angle_recorded"].max())
     marker = {"size": 4, "color": "@accent", "opacity": 0.75}
     hover = "k %{x:.5~g}: <b>%{y:.2f} deg</b>"
-    ends = grid.x[[0, -1]][: len(recorded)]
+    ends = grid.x[[0, -1]][: len(recorded_peak)]
     return [
         trace(np.array(x), np.array(y), "one cycle each", mode="markers", marker=marker, hover=hover),
-        trace(ends, recorded, "recorded peak", colour="@good", dash="dash", width=1.6),
+        trace(ends, recorded_peak, "recorded peak", colour="@good", dash="dash", width=1.6),
     ]
 
 
@@ -209,8 +209,8 @@ def critical_value(stiffness: Floats, period: Floats) -> tuple[float, float]:
     `stiffness` (p,) increases; `period` (p,) is 1 for a response that repeats every cycle; a design without a result
     (NaN) counts as one that does not.
     """
-    broken = np.flatnonzero(period != 1.0)
-    first = int(broken[-1]) + 1 if len(broken) else 0
+    other_periods = np.flatnonzero(period != 1.0)
+    first = int(other_periods[-1]) + 1 if len(other_periods) else 0
     critical = float(stiffness[first]) if first < len(stiffness) else float("nan")
     return critical, float(stiffness[first - 1]) if first else float("nan")
 
@@ -235,12 +235,12 @@ def hip_hiking(result: Result) -> Section | None:
                   colour=category(s), width=1.6, marker={"size": 5, "symbol": s % 8, "color": category(s)},
                   hover=f"{plain(scenario)}, k %{{x:.5~g}}: <b>%{{y:.4~g}}</b>", yaxis=axis_name, legendgroup=str(s),
                   showlegend=axis_name == "y")
-            for name, axis_name in zip(names, places, strict=True)
+            for name, axis_name in zip(names, axis_names, strict=True)
             for s, scenario in enumerate(scenarios)
         ]  # fmt: skip
 
     ticks = {"period_n": {"tickvals": [0, 1, 2, 3, 4], "range": [-0.4, 4.4]}}
-    places, axes = stacked_axes([(with_unit(n, figure_unit(result.problem, n)), ticks.get(n, {})) for n in names])
+    axis_names, axes = stacked_axes([(with_unit(n, figure_unit(result.problem, n)), ticks.get(n, {})) for n in names])
     findings = []
     if "period_n" in names:
         for s, scenario in enumerate(scenarios):
@@ -257,7 +257,7 @@ def hip_hiking(result: Result) -> Section | None:
                 "Scenarios over stiffness",
                 {SWEEP: choices[SWEEP]},
                 draw,
-                layout(xaxis=stiffness_axis(result, anchor=places[-1]), **axes),
+                layout(xaxis=stiffness_axis(result, anchor=axis_names[-1]), **axes),
                 height=190 * len(names) + 120,
             ),
         ),

@@ -150,13 +150,13 @@ class _Panel:
         self.knee = knee_angle(walk)
         self.percent = 200.0 * moments / (len(walk) - 1)
         self.frames = animation_frames(len(walk), 2 * FRAMES)
-        self.recorded = _recorded(arrays)
+        self.recorded_curve = _recorded(arrays)
         gap = 0.05 if count > 1 else 0.0
         width = (1.0 - gap * (count - 1)) / count
         self.left, self.right = k * (width + gap), k * (width + gap) + width
         self.first = k == 0
         self.upper, self.lower = 2 * k + 1, 2 * k + 2
-        self.still_count = 5 if self.recorded is not None else 4
+        self.still_count = 5 if self.recorded_curve is not None else 4
         self.moving_count = len(_LINES) + 2
         at = k * (self.still_count + self.moving_count) + self.still_count
         self.numbers = list(range(at, at + self.moving_count))
@@ -177,22 +177,22 @@ class _Panel:
         x = np.concatenate([halves[0][0], [np.nan], halves[1][0]])
         y = np.concatenate([halves[0][1], [np.nan], halves[1][1]])
         traces.append(self._lower(x=x, y=y, mode="lines", line={"color": "@accent", "width": 1.6}))
-        if self.recorded is not None:
-            dashed = {"color": "@good", "width": 1.4, "dash": "dash"}
-            traces.append(self._lower(x=self.recorded[0], y=self.recorded[1], mode="lines", line=dashed))
+        if self.recorded_curve is not None:
+            line = {"color": "@good", "width": 1.4, "dash": "dash"}
+            traces.append(self._lower(x=self.recorded_curve[0], y=self.recorded_curve[1], mode="lines", line=line))
         return traces
 
     def moving(self, i: int, *, only_data: bool = False) -> list[dict[str, Any]]:
         """Traces that change in frame `i`: the parts of the leg, the marks on the ground, the point on the curve."""
         frame = int(self.frames[i])
-        places = {name: self.walk[frame, j] - [self.camera[frame], 0.0] for j, name in enumerate(JOINTS)}
+        positions = {name: self.walk[frame, j] - [self.camera[frame], 0.0] for j, name in enumerate(JOINTS)}
         traces = []
         camera = self.camera[frame]
         marks = np.arange(np.ceil((camera + self.view[0]) / MARK), (camera + self.view[1]) / MARK) * MARK
         x, y = np.repeat(marks - camera, 3), np.tile([0.0, -0.03, np.nan], len(marks))
         traces.append(({"x": _short(x), "y": _short(y)}, {"line": {"color": "@muted", "width": 2}}))
         for name, (joints, line) in _LINES.items():
-            points = np.array([places[j] if j else [np.nan, np.nan] for j in joints])
+            points = np.array([positions[j] if j else [np.nan, np.nan] for j in joints])
             xy = {"x": _short(points[:, 0]), "y": _short(points[:, 1])}
             dot: dict[str, Any] = {"size": 5, "color": "@surface", "line": {"color": "@ink", "width": 1}}
             style: dict[str, Any] = {"mode": "markers", "marker": dot} if name == "joints" else {"line": line}
@@ -222,15 +222,15 @@ class _Panel:
         position = self.walk[:, JOINTS.index(joint)]
         return position[:, 0] - self.camera, position[:, 1]
 
-    def _upper(self, **more: Any) -> dict[str, Any]:
-        return self._trace(self.upper, {"mode": "lines", **more})
+    def _upper(self, **values: Any) -> dict[str, Any]:
+        return self._trace(self.upper, {"mode": "lines", **values})
 
-    def _lower(self, **more: Any) -> dict[str, Any]:
-        return self._trace(self.lower, more)
+    def _lower(self, **values: Any) -> dict[str, Any]:
+        return self._trace(self.lower, values)
 
-    def _trace(self, number: int, more: dict[str, Any]) -> dict[str, Any]:
+    def _trace(self, number: int, values: dict[str, Any]) -> dict[str, Any]:
         suffix = self._suffix(number)
-        return {"type": "scatter", "hoverinfo": "skip", "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", **more}
+        return {"type": "scatter", "hoverinfo": "skip", "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", **values}
 
     @staticmethod
     def _suffix(number: int) -> str:
@@ -252,8 +252,8 @@ def _recorded(arrays: dict[str, Any]) -> tuple[Floats, Floats] | None:
     if not {"phase", "knee_angle_recorded"} <= arrays.keys():
         return None
     phase = arrays["phase"] - arrays["phase"][0]
-    one = phase <= 1.0 + 1e-9
-    return 100.0 * phase[one], arrays["knee_angle_recorded"][one]
+    first_cycle = phase <= 1.0 + 1e-9
+    return 100.0 * phase[first_cycle], arrays["knee_angle_recorded"][first_cycle]
 
 
 def _short(values: Floats) -> list[float | None]:

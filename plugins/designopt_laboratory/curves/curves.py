@@ -70,10 +70,10 @@ def cycle_curves(time: Floats, blocks: Sequence[CurveBlock], cycles: Sequence[tu
     central = "right" if "right" in sides or not sides else sides[0]
     first = 0
     for block in blocks:
-        resampled = _resampled(time, block, [cycle for _, cycle in cycles])
+        cycle_values = _resampled(time, block, [cycle for _, cycle in cycles])
         for column, name in enumerate(block.names):
             is_of_cycle = np.array([side == (side_of(name)[1] or central) for side in sides], dtype=bool)
-            values[is_of_cycle, :, first + column] = resampled[is_of_cycle, :, column]
+            values[is_of_cycle, :, first + column] = cycle_values[is_of_cycle, :, column]
         first += len(block.names)
     starts, ends = (np.array([getattr(cycle, end) for _, cycle in cycles], dtype=float) for end in ("start", "end"))
     return CycleCurves(sides, starts, ends, kinds, names, units, values)
@@ -82,13 +82,15 @@ def cycle_curves(time: Floats, blocks: Sequence[CurveBlock], cycles: Sequence[tu
 def _resampled(time: Floats, block: CurveBlock, cycles: list[Cycle]) -> Floats:
     """(c, 101, columns); columns with the same gaps are cut together."""
     values = block.values
-    resampled = np.full((len(cycles), SAMPLES, values.shape[1]), np.nan)
+    cycle_values = np.full((len(cycles), SAMPLES, values.shape[1]), np.nan)
     if not cycles or not values.shape[1]:
-        return resampled
+        return cycle_values
     finite = np.isfinite(values)
     patterns, of_column = np.unique(finite, axis=1, return_inverse=True)
     for pattern in range(patterns.shape[1]):
         if patterns[:, pattern].any():
             columns = np.flatnonzero(of_column.ravel() == pattern)
-            resampled[:, :, columns] = normalised(time, values[:, columns], cycles, SAMPLES, bounded=block.bounded)[0]
-    return resampled
+            cycle_values[:, :, columns] = normalised(time, values[:, columns], cycles, SAMPLES, bounded=block.bounded)[
+                0
+            ]
+    return cycle_values

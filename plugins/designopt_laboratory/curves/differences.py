@@ -66,8 +66,8 @@ def curve_difference(
     is_exact = len(largest) < RESAMPLES
     beyond = (largest[:, None] >= np.abs(observed) * (1.0 - 1e-12)).sum(axis=0)
     p = beyond / len(largest) if is_exact else (beyond + 1.0) / (len(largest) + 1.0)
-    mirrored = paired or len(x) == len(y)  # the opposite arrangement has the same size of the statistic
-    least_p = (2.0 if mirrored else 1.0) / len(largest) if is_exact else 1.0 / (len(largest) + 1.0)
+    is_symmetric = paired or len(x) == len(y)  # the opposite arrangement has the same size of the statistic
+    least_p = (2.0 if is_symmetric else 1.0) / len(largest) if is_exact else 1.0 / (len(largest) + 1.0)
     threshold = float(np.quantile(largest, 1.0 - level, method="higher"))
     return CurveDifference(x.mean(axis=0) - y.mean(axis=0), observed, np.minimum(p, 1.0), threshold, level, least_p)
 

@@ -31,20 +31,20 @@ _POSITIVE = {
 }  # fmt: skip
 
 
-def is_main(one: PooledCurves) -> bool:
+def is_main(curve: PooledCurves) -> bool:
     """Whether the curve is one of those that stand for hip, knee, ankle and ground."""
-    return one.name.removeprefix("walker_") in _MAIN
+    return curve.name.removeprefix("walker_") in _MAIN
 
 
 def by_interest(curves: Iterable[PooledCurves]) -> list[PooledCurves]:
     """The `curves` by quantity; those of joints from the hip down, forces with their size or vertical part first."""
 
-    def rank(one: PooledCurves) -> tuple[int, int, int]:
-        kind = KINDS.index(one.kind) if one.kind in KINDS else len(KINDS)
-        if one.kind not in (*_OF_JOINTS, "ground force"):
+    def rank(curve: PooledCurves) -> tuple[int, int, int]:
+        kind = KINDS.index(curve.kind) if curve.kind in KINDS else len(KINDS)
+        if curve.kind not in (*_OF_JOINTS, "ground force"):
             return kind, 0, 0
-        joint = len(_JOINTS) if one.name.startswith(_LAST) else _first(one.name, _JOINTS, str.startswith)
-        return kind, joint, _first(one.name, _PARTS.get(one.kind, ()), str.endswith)
+        joint = len(_JOINTS) if curve.name.startswith(_LAST) else _first(curve.name, _JOINTS, str.startswith)
+        return kind, joint, _first(curve.name, _PARTS.get(curve.kind, ()), str.endswith)
 
     return sorted(curves, key=rank)
 
@@ -57,28 +57,28 @@ def varying(curves: Iterable[PooledCurves]) -> tuple[list[PooledCurves], list[Po
     """The `curves` that vary, and those of joints whose range is below `LEAST_RANGE` of the largest one of their
     quantity and unit: locked coordinates, and moments that a free joint bears by rounding alone."""
     every = list(curves)
-    range_of = {id(one): max(float(np.ptp(part.mean)) for part in one.sets) for one in every}
+    range_of = {id(curve): max(float(np.ptp(part.mean)) for part in curve.sets) for curve in every}
     largest: dict[tuple[str, str], float] = {}
-    for one in every:
-        key = one.kind, one.unit
-        largest[key] = max(largest.get(key, 0.0), range_of[id(one)])
+    for curve in every:
+        key = curve.kind, curve.unit
+        largest[key] = max(largest.get(key, 0.0), range_of[id(curve)])
     constant = [
-        one
-        for one in every
-        if one.kind in _OF_JOINTS and range_of[id(one)] <= LEAST_RANGE * largest[one.kind, one.unit]
+        curve
+        for curve in every
+        if curve.kind in _OF_JOINTS and range_of[id(curve)] <= LEAST_RANGE * largest[curve.kind, curve.unit]
     ]
-    return [one for one in every if one not in constant], constant
+    return [curve for curve in every if curve not in constant], constant
 
 
-def positive_direction(one: PooledCurves, angle: PooledCurves | None) -> str:
+def positive_direction(curve: PooledCurves, angle: PooledCurves | None) -> str:
     """The word for the positive direction of a curve of a coordinate, as OpenSim's models name them; "" if unknown.
 
     The knee is positive in flexion or in extension, which its `angle` over the cycle tells: it bends more than it
     extends.
     """
-    if one.kind not in ("angle", "moment"):
+    if curve.kind not in ("angle", "moment"):
         return ""
-    if one.name == "knee_angle" and angle is not None:
+    if curve.name == "knee_angle" and angle is not None:
         mean = np.mean([part.mean for part in angle.sets], axis=0)
         return "flexion" if mean[np.argmax(np.abs(mean))] > 0.0 else "extension"
-    return _POSITIVE.get(one.name, "")
+    return _POSITIVE.get(curve.name, "")

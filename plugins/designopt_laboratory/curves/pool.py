@@ -78,7 +78,12 @@ def pooled(trials: Iterable[Arrays]) -> list[PooledCurves]:
                 by_subject = sets.setdefault((group, side), {})
                 by_subject.setdefault(subject, []).extend(complete)
     return [
-        PooledCurves(kind, name, unit, tuple(_set(group, side, some) for (group, side), some in _ordered(sets)))
+        PooledCurves(
+            kind,
+            name,
+            unit,
+            tuple(_set(group, side, subject_cycles) for (group, side), subject_cycles in _ordered(sets)),
+        )
         for (kind, name, unit), sets in cycles.items()
     ]
 
@@ -89,10 +94,10 @@ def _ordered(sets: Mapping[tuple[str, str], Any]) -> list[tuple[tuple[str, str],
 
 def _set(group: str, side: str, by_subject: Mapping[str, list[Floats]]) -> CurveSet:
     if len(by_subject) > 1:
-        means = np.stack([np.mean(some, axis=0) for some in by_subject.values()])
+        means = np.stack([np.mean(cycles, axis=0) for cycles in by_subject.values()])
         return CurveSet(group, side, means, tuple(by_subject), True)
-    ((subject, some),) = by_subject.items()
-    return CurveSet(group, side, np.stack(some), (subject,) * len(some), False)
+    ((subject, cycles),) = by_subject.items()
+    return CurveSet(group, side, np.stack(cycles), (subject,) * len(cycles), False)
 
 
 def normal_walk(name: str, shown_curve: Floats) -> Floats | None:

@@ -95,10 +95,10 @@ def contents_of(folder: Path) -> FolderContents:
 
 def _leave_out_still_trials(contents: FolderContents) -> None:
     """Leave out recordings without motion in a folder where another recording has the name of a static pose."""
-    named = {_folder(name): name for name in contents.statics if _STATIC.search(Path(name).stem)}
-    for name in [n for n in contents.statics if not _STATIC.search(Path(n).stem) and _folder(n) in named]:
+    static_names = {_folder(name): name for name in contents.statics if _STATIC.search(Path(name).stem)}
+    for name in [n for n in contents.statics if not _STATIC.search(Path(n).stem) and _folder(n) in static_names]:
         contents.statics.remove(name)
-        contents.unused[name] = f"nothing moves in it, and the static pose is {named[_folder(name)]}"
+        contents.unused[name] = f"nothing moves in it, and the static pose is {static_names[_folder(name)]}"
 
 
 def unreadable_statics(contents: FolderContents) -> dict[str, str]:
@@ -190,9 +190,9 @@ def _table(folder: Path, name: str, contents: FolderContents) -> None:
 
 def beside(name: str, candidates: Iterable[str]) -> list[str]:
     """The candidates in the folder of a trial; those in folders above it if that has none."""
-    folder, listed = PurePath(name).parent, list(candidates)
-    within = [c for c in listed if PurePath(c).parent == folder]
-    return within or [c for c in listed if folder.is_relative_to(PurePath(c).parent)]
+    folder, candidate_names = PurePath(name).parent, list(candidates)
+    within = [c for c in candidate_names if PurePath(c).parent == folder]
+    return within or [c for c in candidate_names if folder.is_relative_to(PurePath(c).parent)]
 
 
 def partner(name: str, candidates: Iterable[str], trials: Collection[str]) -> str | None:
@@ -238,19 +238,19 @@ _REASONS = {
 }
 
 
-def unused(contents: FolderContents, used: Collection[str]) -> list[str]:
-    """A sentence on each file that is none of `used`; many files with the same reason and suffix share one."""
+def unused(contents: FolderContents, used_files: Collection[str]) -> list[str]:
+    """A sentence on each file that is none of `used_files`; many files with the same reason and suffix share one."""
     kinds = {name: kind for kind, names in _kinds(contents).items() for name in names}
     reasons: dict[tuple[str, str], list[str]] = {}
     for file in contents.files:
-        if file not in used:
+        if file not in used_files:
             reason = contents.unused.get(file) or _reason(file, kinds.get(file, ""), contents)
             reasons.setdefault((reason, PurePath(file).suffix), []).append(file)
     sentences = []
     for (reason, _), files in reasons.items():
-        more = len(files) - _NAMED
-        listed = files if more <= 0 else [", ".join(files[:_NAMED]) + f" and {more} more"]
-        sentences += [f"not used: {name}: {reason}" for name in listed]
+        remaining_count = len(files) - _NAMED
+        file_names = files if remaining_count <= 0 else [", ".join(files[:_NAMED]) + f" and {remaining_count} more"]
+        sentences += [f"not used: {name}: {reason}" for name in file_names]
     return sentences
 
 

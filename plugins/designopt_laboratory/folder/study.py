@@ -69,30 +69,30 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
             f"{folder}: the static pose cannot be read, and without it no subject is scaled: correct the file, or take"
             f" it out of the folder{''.join(f'{chr(10)}  {name}: {reason}' for name, reason in unreadable.items())}"
         )
-    assumed: list[str] = []
+    assumptions: list[str] = []
     prefix, root = _prefix(folder, target, contents)
-    model = _model(contents, assumed)
+    model = _model(contents, assumptions)
     settings: dict[str, Any] = {"use": "laboratory_trial", "model": prefix + model}
-    settings |= _setups(contents, model, prefix, assumed)
+    settings |= _setups(contents, model, prefix, assumptions)
     if not contents.models[model].muscles:
         settings["until"] = "moments"
-        assumed.append(f"{model} has no muscles: the last step is the net moments")
-    scenarios = _scenarios(contents, prefix, bool({"scaling", "scale_to_static"} & settings.keys()), assumed)
-    _functional(folder, contents, prefix, settings, scenarios, assumed)
-    _masses(folder, contents, settings, scenarios, assumed)
-    _generic_mass(contents.models[model], model, settings, scenarios, assumed)
-    _targets(folder, contents, prefix, scenarios, assumed)
-    scenarios = _with_loads(contents, prefix, scenarios, settings, assumed)
+        assumptions.append(f"{model} has no muscles: the last step is the net moments")
+    scenarios = _scenarios(contents, prefix, bool({"scaling", "scale_to_static"} & settings.keys()), assumptions)
+    _functional(folder, contents, prefix, settings, scenarios, assumptions)
+    _masses(folder, contents, settings, scenarios, assumptions)
+    _generic_mass(contents.models[model], model, settings, scenarios, assumptions)
+    _targets(folder, contents, prefix, scenarios, assumptions)
+    scenarios = _with_loads(contents, prefix, scenarios, settings, assumptions)
     if settings.get("until") != "angles":
-        _feet(contents, model, scenarios, assumed)
-    assumed += _unmatched(folder, contents, model)
-    design = {} if settings.get("until") == "angles" else _filter(folder, contents, assumed)
-    stated = [*settings.values(), *(value for scenario in scenarios for value in scenario.values())]
-    names = [name for value in stated for name in (value if isinstance(value, list) else [value])]
-    used = {str(name).removeprefix(prefix) for name in names}
-    assumed += unused(contents, used | set(contents.setups.get("filter", [])[: len(design)]))
+        _feet(contents, model, scenarios, assumptions)
+    assumptions += _unmatched(folder, contents, model)
+    design = {} if settings.get("until") == "angles" else _filter(folder, contents, assumptions)
+    values = [*settings.values(), *(value for scenario in scenarios for value in scenario.values())]
+    names = [name for value in values for name in (value if isinstance(value, list) else [value])]
+    file_names = {str(name).removeprefix(prefix) for name in names}
+    assumptions += unused(contents, file_names | set(contents.setups.get("filter", [])[: len(design)]))
     command = f"designopt run {shlex.quote(str(target))}" + (f" --data {shlex.quote(root)}" if root else "")
-    return _text(name, settings, scenarios, design, (assumed, command)), [*assumed, command]
+    return _text(name, settings, scenarios, design, (assumptions, command)), [*assumptions, command]
 
 
 def _why(contents: FolderContents) -> str:
@@ -123,27 +123,27 @@ def _unmatched(folder: Path, contents: FolderContents, model: str) -> list[str]:
     alone = [t for t in contents.trials if len(on_model & set(contents.recordings[t].marker_names)) < _LEAST_MARKERS]
     if not alone:
         return []
-    recorded = ", ".join(contents.recordings[alone[0]].marker_names[:12])
+    labels = ", ".join(contents.recordings[alone[0]].marker_names[:12])
     near = suggestion(contents.recordings[alone[0]].marker_names, sorted(on_model))
     return [
         f"needed: {source} has no places for the markers of {', '.join(alone[:3])}{' ...' if len(alone) > 3 else ''}"
-        f" ({recorded} ...){near or '.'} Add OpenSim's file of a MarkerSet with them to the folder, and write the study"
+        f" ({labels} ...){near or '.'} Add OpenSim's file of a MarkerSet with them to the folder, and write the study"
         " anew, or assign the names by the setting rename_markers"
     ]
 
 
-def _model(contents: FolderContents, assumed: list[str]) -> str:
+def _model(contents: FolderContents, assumptions: list[str]) -> str:
     names = list(contents.models)
     if len(names) == 1:
         return names[0]
     generic = [n for n in names if "generic" in n.lower()] if contents.setups.get("scaling") else []
-    chosen = max(generic or names, key=lambda n: (len(contents.models[n].muscles), -n.count("/"), -len(n)))
-    more = ", ".join(n for n in names if n != chosen)
-    assumed.append(f"model: {chosen}, the one with most muscles; the folder also has {more}")
-    return chosen
+    model_name = max(generic or names, key=lambda n: (len(contents.models[n].muscles), -n.count("/"), -len(n)))
+    remaining_names = ", ".join(n for n in names if n != model_name)
+    assumptions.append(f"model: {model_name}, the one with most muscles; the folder also has {remaining_names}")
+    return model_name
 
 
-def _setups(contents: FolderContents, model: str, prefix: str, assumed: list[str]) -> dict[str, Any]:
+def _setups(contents: FolderContents, model: str, prefix: str, assumptions: list[str]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for kind, meaning in (
         ("scaling", "scaling by the set-up"),
@@ -152,24 +152,26 @@ def _setups(contents: FolderContents, model: str, prefix: str, assumed: list[str
     ):
         names = contents.setups.get(kind)
         if names and kind == "scaling" and not contents.statics:
-            assumed.append(f"no static pose was found: {names[0]} scales nothing, and the model keeps its dimensions")
+            assumptions.append(
+                f"no static pose was found: {names[0]} scales nothing, and the model keeps its dimensions"
+            )
         elif names:
             settings[kind] = prefix + names[0]
             others_of_kind = f" (not {', '.join(names[1:])})" if len(names) > 1 else ""
-            assumed.append(f"{meaning} {names[0]}{others_of_kind}")
+            assumptions.append(f"{meaning} {names[0]}{others_of_kind}")
     if "scaling" not in settings and contents.statics:
         if "scaled" in model.lower():
-            assumed.append(f"{model} is scaled already, as its name says")
+            assumptions.append(f"{model} is scaled already, as its name says")
         else:
             settings["scale_to_static"] = True
-            assumed.append(f"no ScaleTool set-up was found: {model} is scaled to all markers of the static pose")
+            assumptions.append(f"no ScaleTool set-up was found: {model} is scaled to all markers of the static pose")
     return settings
 
 
-def _scenarios(contents: FolderContents, prefix: str, scaled: bool, assumed: list[str]) -> list[dict[str, Any]]:
+def _scenarios(contents: FolderContents, prefix: str, scaled: bool, assumptions: list[str]) -> list[dict[str, Any]]:
     trials = contents.trials or contents.motions
     if contents.trials and contents.motions:
-        assumed.append(f"coordinates come from markers, not from {', '.join(contents.motions)}")
+        assumptions.append(f"coordinates come from markers, not from {', '.join(contents.motions)}")
     stems = Counter(PurePath(name).stem for name in trials)
     scenarios = []
     for trial in trials:
@@ -180,12 +182,12 @@ def _scenarios(contents: FolderContents, prefix: str, scaled: bool, assumed: lis
         if scaled:
             static = partner(trial, contents.statics, [trial]) or contents.statics[0]
             scenario["static"] = prefix + static
-            assumed.append(f"{trial}: static pose {static}")
+            assumptions.append(f"{trial}: static pose {static}")
         if recording is None or not recording.plates:
-            scenario |= _reactions(trial, contents, list(trials), prefix, assumed)
+            scenario |= _reactions(trial, contents, list(trials), prefix, assumptions)
         if recording is not None and (mass := recording.parameters.get("Bodymass", 0.0)) > 0.0:
             scenario["mass"] = f"{mass:g} kg"
-            assumed.append(f"{trial}: mass of {mass:g} kg, as the recording says")
+            assumptions.append(f"{trial}: mass of {mass:g} kg, as the recording says")
         if folder:
             scenario["subject"] = folder.split("/")[-1]
         scenarios.append(scenario)
@@ -198,7 +200,7 @@ def _functional(
     prefix: str,
     settings: dict[str, Any],
     scenarios: list[dict[str, Any]],
-    assumed: list[str],
+    assumptions: list[str],
 ) -> None:
     """The ball joints that the movement of each subject gives, where all trials have one and the model is scaled."""
     movements = [tuple(beside(trial, contents.movements)) for trial in contents.trials]
@@ -224,7 +226,7 @@ def _functional(
     settings["functional_joints"] = {name: {} for name in common}
     for scenario, files in zip(scenarios, movements, strict=True):
         scenario["functional"] = [f"{prefix}{name}" for name in files]
-        assumed.append(f"{scenario['name']}: centres of {', '.join(common)} by the movement of {', '.join(files)}")
+        assumptions.append(f"{scenario['name']}: centres of {', '.join(common)} by the movement of {', '.join(files)}")
 
 
 def _masses(
@@ -232,7 +234,7 @@ def _masses(
     contents: FolderContents,
     settings: dict[str, Any],
     scenarios: list[dict[str, Any]],
-    assumed: list[str],
+    assumptions: list[str],
 ) -> None:
     """The mass in the scaling set-up of each subject, where the study does not take it from its one set-up."""
     setups = contents.setups.get("scaling", [])
@@ -247,22 +249,24 @@ def _masses(
             continue
         if mass is not None:
             scenario["mass"] = f"{mass:g} kg"
-            assumed.append(f"{trial}: mass of {mass:g} kg, as {setup} says")
+            assumptions.append(f"{trial}: mass of {mass:g} kg, as {setup} says")
 
 
 def _generic_mass(
-    model: OsimModel, name: str, settings: dict[str, Any], scenarios: list[dict[str, Any]], assumed: list[str]
+    model: OsimModel, name: str, settings: dict[str, Any], scenarios: list[dict[str, Any]], assumptions: list[str]
 ) -> None:
     """A sentence on trials for which no file has the mass of the subject."""
     generic = [s["name"] for s in scenarios if not {"mass", "subject_model"} & s.keys()]
     if generic and "scaling" not in settings:
         trials = f"{', '.join(generic[:3])}{f' and {len(generic) - 3} more' if len(generic) > 3 else ''}"
         mass = sum(body.mass for body in model.bodies)
-        assumed.append(f"{trials}: the mass of {name}, {mass:.4g} kg; state the subject's as mass: 70 kg in the trial")
+        assumptions.append(
+            f"{trials}: the mass of {name}, {mass:.4g} kg; state the subject's as mass: 70 kg in the trial"
+        )
 
 
 def _reactions(
-    trial: str, contents: FolderContents, trials: list[str], prefix: str, assumed: list[str]
+    trial: str, contents: FolderContents, trials: list[str], prefix: str, assumptions: list[str]
 ) -> dict[str, str]:
     """Ground reactions of a trial, with their assignment to bodies."""
     assignments = contents.setups.get("external_loads", [])
@@ -270,16 +274,16 @@ def _reactions(
     if loads is not None:
         tables = [t for t in contents.reactions if t.split("/")[-1] == contents.loads_tables[loads]]
         if tables:
-            assumed.append(f"{trial}: ground reactions {tables[0]}, assigned to bodies by {loads}")
+            assumptions.append(f"{trial}: ground reactions {tables[0]}, assigned to bodies by {loads}")
             return {"reactions": prefix + tables[0], "external_loads": prefix + loads}
     table = partner(trial, contents.reactions, trials)
     if table is None:
         return {}
     if loads is not None:
         missing = contents.loads_tables[loads]
-        assumed.append(f"{trial}: ground reactions {table}, assigned to bodies by {loads}, which names {missing}")
+        assumptions.append(f"{trial}: ground reactions {table}, assigned to bodies by {loads}, which names {missing}")
         return {"reactions": prefix + table, "external_loads": prefix + loads}
-    assumed.append(f"{trial}: ground reactions {table}, assigned to the feet by position")
+    assumptions.append(f"{trial}: ground reactions {table}, assigned to the feet by position")
     return {"reactions": prefix + table}
 
 
@@ -288,7 +292,7 @@ def _with_loads(
     prefix: str,
     scenarios: list[dict[str, Any]],
     settings: dict[str, Any],
-    assumed: list[str],
+    assumptions: list[str],
 ) -> list[dict[str, Any]]:
     """The scenarios with forces of the ground; all of them, up to the angles, if none has any."""
 
@@ -299,7 +303,7 @@ def _with_loads(
     with_loads = [scenario for scenario in scenarios if loaded(scenario)]
     if not with_loads:
         settings["until"] = "angles"
-        assumed.append(
+        assumptions.append(
             "no trial has force plates or a table of ground reactions: moments, muscle forces and joint loads cannot be"
             " computed, and the last step is the joint angles (until: angles)"
         )
@@ -314,21 +318,21 @@ def _with_loads(
     return with_loads
 
 
-def _filter(folder: Path, contents: FolderContents, assumed: list[str]) -> dict[str, Any]:
+def _filter(folder: Path, contents: FolderContents, assumptions: list[str]) -> dict[str, Any]:
     """Inputs of the design by OpenSim's set-up of inverse dynamics: the cut-off of the coordinates."""
     for name in contents.setups.get("filter", [])[:1]:
         tool = parse((folder / name).read_bytes()).need("InverseDynamicsTool")
         cutoff = tool.number("lowpass_cutoff_frequency_for_coordinates", -1.0)
         without = ", ".join(without_effect(tool, {"lowpass_cutoff_frequency_for_coordinates"}))
         if cutoff > 0.0:
-            assumed.append(f"filter of the coordinates at {cutoff:g} Hz by {name}; without effect here: {without}")
+            assumptions.append(f"filter of the coordinates at {cutoff:g} Hz by {name}; without effect here: {without}")
             return {"cutoff": f"{cutoff:g} Hz"}
         contents.unused[name] = "has no cut-off of the coordinates; 6 Hz is used"
     return {}
 
 
 def _targets(
-    folder: Path, contents: FolderContents, prefix: str, scenarios: list[dict[str, Any]], assumed: list[str]
+    folder: Path, contents: FolderContents, prefix: str, scenarios: list[dict[str, Any]], assumptions: list[str]
 ) -> None:
     """Tables of coordinates for trials whose tasks follow one."""
     names = contents.setups.get("tasks")
@@ -337,22 +341,22 @@ def _targets(
     for trial, scenario in zip(contents.trials, scenarios, strict=True):
         table = partner(trial, contents.motions, contents.trials)
         if table is None:
-            assumed.append(f"needed: tasks of {names[0]} follow a table of coordinates; {trial} has none")
+            assumptions.append(f"needed: tasks of {names[0]} follow a table of coordinates; {trial} has none")
         else:
             scenario["targets"] = prefix + table
-            assumed.append(f"{trial}: tasks of {names[0]} follow the coordinates in {table}")
+            assumptions.append(f"{trial}: tasks of {names[0]} follow the coordinates in {table}")
 
 
-def _feet(contents: FolderContents, model: str, scenarios: list[dict[str, Any]], assumed: list[str]) -> None:
+def _feet(contents: FolderContents, model: str, scenarios: list[dict[str, Any]], assumptions: list[str]) -> None:
     """The bodies of the feet, where plates are assigned by position."""
     if all("external_loads" in scenario for scenario in scenarios):
         return
     try:
         feet = bodies_of_feet(contents.models[model])
     except ValueError as error:
-        assumed.append(str(error))
+        assumptions.append(str(error))
     else:
-        assumed.append(f"the bodies on the plates are {feet['right']} and {feet['left']}")
+        assumptions.append(f"the bodies on the plates are {feet['right']} and {feet['left']}")
 
 
 def _text(
@@ -363,8 +367,8 @@ def _text(
     head: tuple[list[str], str],
 ) -> str:
     """The study file; its `head` has what was assumed, and the command that runs it."""
-    assumed, run = head
-    comments = "\n".join(f"#   {line}" for sentence in assumed for line in sentence.splitlines())
+    assumptions, run = head
+    comments = "\n".join(f"#   {line}" for sentence in assumptions for line in sentence.splitlines())
     muscles = "until" not in settings
     plots = ["laboratory_curves", "laboratory_differences", "laboratory_markers", "laboratory_subject", "overview"]
     scene: dict[str, Any] = {"use": "scene", "title": "The trial in motion", "lines": ["skeleton"]}

@@ -56,14 +56,14 @@ def laboratory_curves(
     if not by_design:
         return missing(title, *NEEDED) if len(result.outcomes.X) else None
     every = {design: pooled(trials) for design, trials in list(by_design.items())[:_DESIGNS]}
-    curves = {design: by_interest(varying(some)[0]) for design, some in every.items()}
+    curves = {design: by_interest(varying(curve_list)[0]) for design, curve_list in every.items()}
     if not any(curves.values()):
         return Section(
             title,
             introduction="No trial has a complete cycle: two foot strikes of a side with all frames between them."
             " Choose a longer window, or where strikes come from (setting cycles: plates, feet or events).",
         )
-    kinds = list(dict.fromkeys(c.kind for some in curves.values() for c in some))
+    kinds = list(dict.fromkeys(c.kind for curve_list in curves.values() for c in curve_list))
     figures = [_gait(curves, reference), *(_kind(kind, curves, reference) for kind in kinds)]
     return Section(
         title,
@@ -83,12 +83,12 @@ def laboratory_curves(
 def _constant(every: Mapping[str, Sequence[PooledCurves]]) -> list[str]:
     """A sentence on the curves that are left out because they do not vary."""
     names: dict[str, dict[str, None]] = {}
-    for some in every.values():
-        for one in varying(some)[1]:
-            names.setdefault(one.kind, {})[one.name] = None
+    for curve_list in every.values():
+        for curve in varying(curve_list)[1]:
+            names.setdefault(curve.kind, {})[curve.name] = None
     if not names:
         return []
-    each = "; ".join(f"{kind} {listed(list(some))}" for kind, some in names.items())
+    each = "; ".join(f"{kind} {listed(list(kind_names))}" for kind, kind_names in names.items())
     return [f"Left out, because they vary by less than {LEAST_RANGE:.1%} of the largest range: {each}."]
 
 
@@ -103,11 +103,11 @@ def _of_axes(kinds: Sequence[str]) -> list[str]:
 
 def _unmatched(reference: ReferenceFile, curves: Mapping[str, list[PooledCurves]]) -> list[str]:
     """A sentence on curves of the reference that no curve of the study corresponds to."""
-    units = {(one.kind, one.name): one.unit for some in curves.values() for one in some}
+    units = {(curve.kind, curve.name): curve.unit for curve_list in curves.values() for curve in curve_list}
     alone = [f"{kind} {name}" for kind, name in reference.curves if (kind, name) not in units]
     differ = [
-        f"{kind} {name} (in {some[0].unit}, here in {units[kind, name]})"
-        for (kind, name), some in reference.curves.items()
+        f"{kind} {name} (in {curve_list[0].unit}, here in {units[kind, name]})"
+        for (kind, name), curve_list in reference.curves.items()
         if (kind, name) in units and not reference.curve(kind, name, units[kind, name])
     ]
     return [
@@ -118,10 +118,10 @@ def _unmatched(reference: ReferenceFile, curves: Mapping[str, list[PooledCurves]
 
 
 def _counts(curves: Mapping[str, list[PooledCurves]]) -> str:
-    first = next(one for some in curves.values() for one in sorted(some, key=lambda c: -len(c.sets)))
+    first = next(curve for curve_list in curves.values() for curve in sorted(curve_list, key=lambda c: -len(c.sets)))
     parts = [
-        f"{plural(len(one.curves), 'subject' if one.of_subjects else 'cycle')} ({label(one)})".removesuffix(" (all)")
-        for one in first.sets
+        f"{plural(len(part.curves), 'subject' if part.of_subjects else 'cycle')} ({label(part)})".removesuffix(" (all)")
+        for part in first.sets
     ]
     return f"The curves of {first.name} are of {listed(parts)}."
 
@@ -132,7 +132,7 @@ def label(curves: CurveSet | ReferenceCurve) -> str:
 
 
 def band_traces(
-    curves: CurveSet | ReferenceCurve, colour: str, *, name: str = "", dash: str = "", **more: Any
+    curves: CurveSet | ReferenceCurve, colour: str, *, name: str = "", dash: str = "", **options: Any
 ) -> list[Trace]:
     """The mean and a band of one deviation, if there is one."""
     percent = np.linspace(0.0, 100.0, len(curves.mean))
@@ -143,7 +143,7 @@ def band_traces(
             {
                 "type": "scatter", "mode": "lines", "x": np.concatenate([percent, percent[::-1]]), "y": _digits(edge),
                 "fill": "toself", "opacity": 0.25, "line": {"color": colour, "width": 0}, "showlegend": False,
-                "hoverinfo": "skip", **({"legendgroup": name} if name else {}), **more,
+                "hoverinfo": "skip", **({"legendgroup": name} if name else {}), **options,
             }
         )  # fmt: skip
     line = {"color": colour, "width": 2, **({"dash": dash} if dash else {})}
@@ -152,7 +152,7 @@ def band_traces(
     traces.append(
         {
             "type": "scatter", "mode": "lines", "x": percent, "y": _digits(curves.mean), "line": line,
-            "hovertemplate": hover, **legend, **more,
+            "hovertemplate": hover, **legend, **options,
         }
     )  # fmt: skip
     return traces
@@ -165,13 +165,13 @@ def _digits(values: Any) -> Any:
 
 
 def _colours(curves: PooledCurves) -> dict[tuple[str, str], str]:
-    return {(one.group, one.side): category(k) for k, one in enumerate(curves.sets)}
+    return {(curve_set.group, curve_set.side): category(k) for k, curve_set in enumerate(curves.sets)}
 
 
 def _gait(curves: Mapping[str, list[PooledCurves]], reference: ReferenceFile | None) -> Figure | None:
     """Angle, moment and power of the main joints, one below the other."""
     designs = list(curves)
-    by_key = {design: {(c.kind, c.name): c for c in some} for design, some in curves.items()}
+    by_key = {design: {(c.kind, c.name): c for c in curve_list} for design, curve_list in curves.items()}
     first = by_key[designs[0]]
     names = [name for name in _USUAL if ("angle", name) in first and ("moment", name) in first]
     if not names:
@@ -190,14 +190,14 @@ def _gait(curves: Mapping[str, list[PooledCurves]], reference: ReferenceFile | N
             for column, name in enumerate(names):
                 number = row * len(names) + column + 1
                 axes = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
-                one = by_key[designs[k]].get((kind, name))
-                for some in () if one is None else one.sets:
-                    named = label(some) if number == 1 else ""
-                    traces += band_traces(some, _colours(one)[some.group, some.side], name=named, **axes)  # type: ignore[arg-type]
-                if one is None:
+                curve = by_key[designs[k]].get((kind, name))
+                for part in () if curve is None else curve.sets:
+                    text = label(part) if number == 1 else ""
+                    traces += band_traces(part, _colours(curve)[part.group, part.side], name=text, **axes)  # type: ignore[arg-type]
+                if curve is None:
                     continue
-                traces += _reference(reference, one, number == 1, **axes)
-                normal = normal_walk(name, one.sets[0].mean) if kind == "angle" else None
+                traces += _reference(reference, curve, number == 1, **axes)
+                normal = normal_walk(name, curve.sets[0].mean) if kind == "angle" else None
                 if normal is not None:
                     traces.append(_normal(normal, number == 1, **axes))
         return traces
@@ -214,22 +214,26 @@ def _panel_title(angle: PooledCurves) -> str:
     return words if positive in words or not positive else f"{words}<br>+ {positive}"
 
 
-def _reference(reference: ReferenceFile | None, one: PooledCurves, named: bool, **more: Any) -> list[Trace]:
+def _reference(
+    reference: ReferenceFile | None, curve_of_design: PooledCurves, in_legend: bool, **options: Any
+) -> list[Trace]:
     """The bands of a file's curves of the same variable."""
-    curves = [] if reference is None else reference.curve(one.kind, one.name, one.unit)
+    curves = (
+        [] if reference is None else reference.curve(curve_of_design.kind, curve_of_design.name, curve_of_design.unit)
+    )
     return [
         trace
         for curve in curves
-        for trace in band_traces(curve, "@muted", name=label(curve) if named else "", dash="dashdot", **more)
+        for trace in band_traces(curve, "@muted", name=label(curve) if in_legend else "", dash="dashdot", **options)
     ]
 
 
-def _normal(curve: Any, named: bool, **more: Any) -> Trace:
-    legend = {"name": "normal walking"} if named else {"showlegend": False}
+def _normal(curve: Any, in_legend: bool, **options: Any) -> Trace:
+    legend = {"name": "normal walking"} if in_legend else {"showlegend": False}
     line = {"color": "@good", "width": 1.5, "dash": "dash"}
     percent = np.linspace(0.0, 100.0, len(curve))
     return {"type": "scatter", "mode": "lines", "x": percent, "y": np.round(curve, 2), "line": line,
-            "hoverinfo": "skip", **legend, **more}  # fmt: skip
+            "hoverinfo": "skip", **legend, **options}  # fmt: skip
 
 
 def _grid(titles: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
@@ -254,32 +258,38 @@ def _kind(kind: str, curves: Mapping[str, list[PooledCurves]], reference: Refere
     """All curves of one kind, with a selector of the name."""
     designs = list(curves)
     by_name = [{c.name: c for c in curves[design] if c.kind == kind} for design in designs]
-    names = list(dict.fromkeys(name for some in by_name for name in some))
+    names = list(dict.fromkeys(name for curves_by_name in by_name for name in curves_by_name))
     if not names or kind == "EMG":
         return None
-    measured = [{c.name: c for c in curves[design] if c.kind == "EMG"} for design in designs]
+    signals = [{c.name: c for c in curves[design] if c.kind == "EMG"} for design in designs]
 
     def draw(k: int, n: int) -> list[Trace]:
-        one = by_name[k].get(names[n])
-        if one is None:
+        curve = by_name[k].get(names[n])
+        if curve is None:
             return []
-        colours = _colours(one)
-        traces = [t for some in one.sets for t in band_traces(some, colours[some.group, some.side], name=label(some))]
-        if kind == "activation" and names[n] in measured[k]:
-            for some in measured[k][names[n]].sets:
-                colour = colours.get((some.group, some.side), "@muted")
-                traces += band_traces(some, colour, name=f"EMG {label(some)}", dash="dot")
-        traces += _reference(reference, one, True)
-        normal = normal_walk(one.name, one.sets[0].mean) if kind == "angle" else None
+        colours = _colours(curve)
+        traces = [
+            t
+            for curve_set in curve.sets
+            for t in band_traces(curve_set, colours[curve_set.group, curve_set.side], name=label(curve_set))
+        ]
+        if kind == "activation" and names[n] in signals[k]:
+            for curve_set in signals[k][names[n]].sets:
+                colour = colours.get((curve_set.group, curve_set.side), "@muted")
+                traces += band_traces(curve_set, colour, name=f"EMG {label(curve_set)}", dash="dot")
+        traces += _reference(reference, curve, True)
+        normal = normal_walk(curve.name, curve.sets[0].mean) if kind == "angle" else None
         return [*traces, *([] if normal is None else [_normal(normal, True)])]
 
     def view(k: int, n: int) -> dict[str, Any]:
-        one = by_name[k].get(names[n])
-        if one is None:
+        curve = by_name[k].get(names[n])
+        if curve is None:
             return {"yaxis": axis(names[n])}
-        angle = next((c for c in curves[designs[k]] if (c.kind, c.name) == ("angle", one.name)), None)
-        positive = positive_direction(one, angle)
-        return {"yaxis": axis(f"{one.title}, + {positive}" if positive and positive not in one.name else one.title)}
+        angle = next((c for c in curves[designs[k]] if (c.kind, c.name) == ("angle", curve.name)), None)
+        positive = positive_direction(curve, angle)
+        return {
+            "yaxis": axis(f"{curve.title}, + {positive}" if positive and positive not in curve.name else curve.title)
+        }
 
     return selected(
         f"{kind[0].upper()}{kind[1:]}", {"Design": designs, kind.capitalize(): names}, draw,
@@ -296,15 +306,15 @@ _LISTED = ("angle", "moment", "power", "ground force", "joint force", "metabolic
 def _peaks(curves: Mapping[str, list[PooledCurves]]) -> Table:
     """Extremes of each curve, those of hip, knee, ankle and ground first; designs stand below each other."""
     order: dict[tuple[str, str], PooledCurves] = {}
-    for some in curves.values():
-        for one in some:
-            order.setdefault((one.kind, one.name), one)
-    ordered = sorted(order, key=lambda key: not is_main(order[key]))
-    by_design = {design: {(c.kind, c.name): c for c in some} for design, some in curves.items()}
+    for curve_list in curves.values():
+        for curve in curve_list:
+            order.setdefault((curve.kind, curve.name), curve)
+    keys = sorted(order, key=lambda key: not is_main(order[key]))
+    by_design = {design: {(c.kind, c.name): c for c in curve_list} for design, curve_list in curves.items()}
     first = next(iter(curves))
     rows: list[tuple[Any, ...]] = []
     main = 0
-    for key in (key for key in ordered if key[0] in _LISTED):
+    for key in (key for key in keys if key[0] in _LISTED):
         lines_of = {
             design: [_extremes(of_design[key], part) for part in of_design[key].sets]
             for design, of_design in by_design.items()
@@ -323,10 +333,10 @@ def _peaks(curves: Mapping[str, list[PooledCurves]]) -> Table:
     return Table("Extremes over the cycle", head, cells, note=note, visible_rows=max(main, 25))
 
 
-def _extremes(one: PooledCurves, part: CurveSet) -> tuple[Any, ...]:
+def _extremes(curve: PooledCurves, part: CurveSet) -> tuple[Any, ...]:
     low, high = part.curves.min(axis=1), part.curves.max(axis=1)
     spread = [float(x.std(ddof=1)) if len(x) > 1 else "" for x in (low, high)]
     at = [100.0 * float(index) / (len(part.mean) - 1) for index in (np.argmin(part.mean), np.argmax(part.mean))]
-    kind = _OF_SLIDES.get(one.kind, one.kind) if one.unit in ("m", "N", "N/kg", "m/s") else one.kind
+    kind = _OF_SLIDES.get(curve.kind, curve.kind) if curve.unit in ("m", "N", "N/kg", "m/s") else curve.kind
     ends = (float(low.mean()), spread[0], at[0], float(high.mean()), spread[1], at[1])
-    return (kind, one.name, one.unit, label(part), *ends, len(part.curves))
+    return (kind, curve.name, curve.unit, label(part), *ends, len(part.curves))

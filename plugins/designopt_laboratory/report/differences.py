@@ -41,26 +41,26 @@ def laboratory_differences(
     if not by_design:
         return missing(title, *NEEDED) if len(result.outcomes.X) else None
     tests = [
-        (one, pair, difference)
-        for one in pooled(next(iter(by_design.values())))
-        if one.kind in _KINDS
-        for pair, difference in _tests(one, level)
+        (curve, pair, difference)
+        for curve in pooled(next(iter(by_design.values())))
+        if curve.kind in _KINDS
+        for pair, difference in _tests(curve, level)
     ]
     if not tests:
         return Section(
             title,
             introduction="There are fewer than three curves on each side and in each group: nothing can be tested.",
         )
-    rows = tuple(_row(one, pair, difference) for one, pair, difference in tests)
+    rows = tuple(_row(curve, pair, difference) for curve, pair, difference in tests)
     most_different = sorted(tests, key=lambda test: float(test[2].p.min()))[:60]
-    names = [f"{one.kind} {one.name}: {label(pair[0])} - {label(pair[1])}" for one, pair, _ in most_different]
+    names = [f"{curve.kind} {curve.name}: {label(pair[0])} - {label(pair[1])}" for curve, pair, _ in most_different]
     count = len(tests)
-    expected = f"Of {count} tests, {level * count:.1f} find a difference by chance."
+    expectation = f"Of {count} tests, {level * count:.1f} find a difference by chance."
     return Section(
         title,
         introduction=(
             "Permutation tests of the largest statistic of a curve (Nichols & Holmes 2002): the probability of a false"
-            f" difference anywhere in a curve is at most {level:g}. {expected if count > 1 else ''}"
+            f" difference anywhere in a curve is at most {level:g}. {expectation if count > 1 else ''}"
         ),
         figures=(
             selected(
@@ -94,26 +94,26 @@ def _notes(tests: Sequence[Test], level: float) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _tests(one: PooledCurves, level: float) -> Iterator[tuple[tuple[CurveSet, CurveSet], CurveDifference]]:
+def _tests(curve: PooledCurves, level: float) -> Iterator[tuple[tuple[CurveSet, CurveSet], CurveDifference]]:
     """Both sides of each group, and groups on each side, as far as there are three curves of each."""
-    for first, second in combinations(one.sets, 2):
+    for first, second in combinations(curve.sets, 2):
         if (first.group == second.group) == (first.side == second.side):
             continue
         if min(len(first.curves), len(second.curves)) < 3 or first.of_subjects != second.of_subjects:
             continue
-        paired = first.of_subjects and first.subjects == second.subjects
-        yield (first, second), curve_difference(first.curves, second.curves, paired=paired, level=level)
+        are_paired = first.of_subjects and first.subjects == second.subjects
+        yield (first, second), curve_difference(first.curves, second.curves, paired=are_paired, level=level)
 
 
-def _row(one: PooledCurves, pair: tuple[CurveSet, CurveSet], difference: CurveDifference) -> tuple[Any, ...]:
+def _row(curve: PooledCurves, pair: tuple[CurveSet, CurveSet], difference: CurveDifference) -> tuple[Any, ...]:
     ranges = ", ".join(f"{a:.0f}-{b:.0f}" for a, b in difference.ranges()) or "nowhere"
-    most = int(np.argmax(np.abs(difference.difference)))
+    largest = int(np.argmax(np.abs(difference.difference)))
     counts = f"{len(pair[0].curves)} and {plural(len(pair[1].curves), 'subject' if pair[0].of_subjects else 'cycle')}"
-    size = f"{difference.difference[most]:.4g} {one.unit}".strip()
-    percent = 100.0 * most / (len(difference.p) - 1)
+    size = f"{difference.difference[largest]:.4g} {curve.unit}".strip()
+    percent = 100.0 * largest / (len(difference.p) - 1)
     return (
-        one.kind,
-        one.name,
+        curve.kind,
+        curve.name,
         label(pair[0]),
         label(pair[1]),
         float(difference.p.min()),
@@ -124,9 +124,9 @@ def _row(one: PooledCurves, pair: tuple[CurveSet, CurveSet], difference: CurveDi
     )
 
 
-def _draw(one: PooledCurves, pair: tuple[CurveSet, CurveSet], difference: CurveDifference) -> list[Trace]:
+def _draw(curve: PooledCurves, pair: tuple[CurveSet, CurveSet], difference: CurveDifference) -> list[Trace]:
     percent = np.linspace(0.0, 100.0, len(difference.p))
-    traces = [t for k, some in enumerate(pair) for t in band_traces(some, category(k), name=label(some))]
+    traces = [t for k, curve_set in enumerate(pair) for t in band_traces(curve_set, category(k), name=label(curve_set))]
     statistic = np.round(difference.statistic, 3)
     inside = np.where(difference.significant, statistic, np.nan)
     edge = [difference.threshold] * 2

@@ -48,8 +48,8 @@ def laboratory_markers(result: Result) -> Section | None:
 def error_unit(result: Result) -> tuple[float, str]:
     """The factor from m and the unit of distances between markers: that in which the study writes `marker_rms` or
     `marker_max`, else mm."""
-    stated = stated_units(result.problem)
-    return stated.get("marker_rms") or stated.get("marker_max") or (1e3, "mm")
+    units = stated_units(result.problem)
+    return units.get("marker_rms") or units.get("marker_max") or (1e3, "mm")
 
 
 def _errors(arrays: Arrays, unit: tuple[float, str]) -> Plot:

@@ -42,11 +42,11 @@ def assigned_loads(
     steps = max(round(float(table.time[-1] - table.time[0]) / float(np.median(np.diff(table.time)))), 1)
     even = np.linspace(table.time[0], table.time[-1], steps + 1)
     nearest = np.clip(np.searchsorted(time, even), 0, len(time) - 1)  # for loads in the axes of a body
-    recorded = read_body_loads(file, table, motion.take(nearest), even)
+    records = read_body_loads(file, table, motion.take(nearest), even)
     rate = steps / float(table.time[-1] - table.time[0])
     if cutoff is not None:
         loads = tuple(
-            _filtered(load, fine, (even, time), rate, cutoff) for load, fine in zip(loads, recorded, strict=True)
+            _filtered(load, fine, (even, time), rate, cutoff) for load, fine in zip(loads, records, strict=True)
         )
     n = len(time)
     force, point, torque = np.zeros((n, 2, 3)), np.full((n, 2, 3), np.nan), np.zeros((n, 2, 3))
@@ -63,7 +63,7 @@ def assigned_loads(
         about = np.asarray(sum(loads[k].wrench[:, 3:] for k in of_side))
         acting = (force[:, i] != 0.0).any(axis=1)[:, None]
         torque[:, i] = np.where(acting, about - np.cross(_or_zero(point[:, i]), force[:, i]), 0.0)
-        fine_force = np.asarray(sum(recorded[k].force for k in of_side))
+        fine_force = np.asarray(sum(records[k].force for k in of_side))
         plate = ForcePlate(side, rate, fine_force, np.zeros_like(fine_force), start=float(even[0]))
         strikes[side] = tuple(c.start for c in contacts(plate, open_ends=True) if begins(plate, c))
     by_body = summed(loads)
@@ -94,8 +94,8 @@ def _centre(loads: list[BodyLoad]) -> Floats:
         for centre, load in zip(centres, loads, strict=True)
     ]
     total = np.asarray(sum(weights))
-    weighted = sum(w * _or_zero(centre) for w, centre in zip(weights, centres, strict=True))
-    return np.where(total > 0.0, weighted / np.where(total > 0.0, total, 1.0), np.nan)
+    weighted_sum = sum(w * _or_zero(centre) for w, centre in zip(weights, centres, strict=True))
+    return np.where(total > 0.0, weighted_sum / np.where(total > 0.0, total, 1.0), np.nan)
 
 
 def _or_zero(values: Floats) -> Floats:

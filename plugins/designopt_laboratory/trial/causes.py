@@ -32,13 +32,13 @@ _DISPLACED, _EXPLAINED = 0.05, 0.6
 
 @dataclass(frozen=True, eq=False)
 class RootBalance:
-    """What the root needs of the ground in n frames at `time` (s): `needed` (n, r) N and N m along its coordinates,
+    """What the root needs of the ground in n frames at `time` (s): `demand` (n, r) N and N m along its coordinates,
     those of the `turning` (r,) about them; `lacking` (n, r) is what the loads on the bodies leave of it. `jacobian`
     (n, r, 6) maps force and moment about the ground's origin to these. `records` are forces of the ground; `weight` N.
     """
 
     time: Floats
-    needed: Floats
+    demand: Floats
     lacking: Floats
     turning: tuple[bool, ...]
     jacobian: Floats
@@ -62,9 +62,9 @@ class RootBalance:
         jacobian = np.stack([np.hstack([motion.moving[n][frames], motion.turning[n][frames]]) for n in names], axis=1)
         weight = body_weight(motion.model)
         turning = tuple(name in rows[1] for name in names)
-        measured = np.asarray(sum(load[frames] for load in loads.values()))
-        needed = lacking + np.einsum("nrk,nk->nr", jacobian, measured)
-        return cls(time[frames], needed, lacking, turning, jacobian, records, weight)
+        wrench = np.asarray(sum(load[frames] for load in loads.values()))
+        demand = lacking + np.einsum("nrk,nk->nr", jacobian, wrench)
+        return cls(time[frames], demand, lacking, turning, jacobian, records, weight)
 
     @cached_property
     def _recorded(self) -> tuple[tuple[Floats, Floats], ...]:
@@ -88,21 +88,21 @@ class RootBalance:
         total[total[:, 1] < 0.5 * np.nanmax(total[:, 1], initial=0.0)] = np.nan
         return np.asarray(np.einsum("nrk,nk->nr", self.jacobian, total))
 
-    def _residuals(self, delay: float, recorded: Floats) -> tuple[float, float]:
+    def _residuals(self, delay: float, loads: Floats) -> tuple[float, float]:
         """RMS of what is left, forces in weights and moments in weights times 3 m, with the forces `delay` s later and
-        with those of `recorded`, in frames with both; infinite where they are few. The size of the forces is free."""
+        with those of `loads`, in frames with both; infinite where they are few. The size of the forces is free."""
         later = self._loads(delay)
-        in_common = np.isfinite(later + recorded).all(axis=1)
+        in_common = np.isfinite(later + loads).all(axis=1)
         if in_common.mean() < _COVERED:
             return np.inf, np.inf
-        needed = self.needed[in_common]
-        return self._residual(needed, later[in_common]), self._residual(needed, recorded[in_common])
+        demand = self.demand[in_common]
+        return self._residual(demand, later[in_common]), self._residual(demand, loads[in_common])
 
-    def _residual(self, needed: Floats, loads: Floats) -> float:
+    def _residual(self, demand: Floats, loads: Floats) -> float:
         forces = ~np.array(self.turning)
         size = float((loads[:, forces] ** 2).sum())
-        factor = float((needed * loads)[:, forces].sum()) / size if size > 0.0 else 0.0
-        residual = (needed - factor * loads) / np.where(self.turning, _ARM, 1.0)
+        factor = float((demand * loads)[:, forces].sum()) / size if size > 0.0 else 0.0
+        residual = (demand - factor * loads) / np.where(self.turning, _ARM, 1.0)
         return float(np.sqrt(np.mean((residual**2).sum(axis=1)))) / self.weight
 
     def lag(self) -> float:
@@ -110,24 +110,24 @@ class RootBalance:
 
         The lag leaves the smallest residual force and moment at the root.
         """
-        recorded, step = self._loads(0.0), float(np.median(np.diff(self.time)))
+        loads, step = self._loads(0.0), float(np.median(np.diff(self.time)))
         step = min(step, 0.02)
         count = int(_LONGEST / step)
         delays = step * np.arange(-count, count + 1)
-        shifted, unshifted = np.array([self._residuals(delay, recorded) for delay in delays]).T
-        usable = np.isfinite(shifted) & (shifted < _FITTING) & (shifted < _BETTER * unshifted)
+        residuals, unshifted_residuals = np.array([self._residuals(delay, loads) for delay in delays]).T
+        usable = np.isfinite(residuals) & (residuals < _FITTING) & (residuals < _BETTER * unshifted_residuals)
         if not usable.any():
             return 0.0
-        near = usable & (shifted <= _EQUAL * shifted[usable].min())
+        near = usable & (residuals <= _EQUAL * residuals[usable].min())
         coarse = delays[near][np.argmin(np.abs(delays[near]))]
         fine = coarse + _FINE * np.arange(-int(step / _FINE) - 1, int(step / _FINE) + 2)
-        best = float(fine[np.argmin([self._residuals(delay, recorded)[0] for delay in fine])])
+        best = float(fine[np.argmin([self._residuals(delay, loads)[0] for delay in fine])])
         return best if abs(best) > _SHORTEST else 0.0
 
     def residual(self) -> float:
         """RMS of what is left at the recorded times, as `_residuals`; 0 where the forces cover few frames."""
-        recorded = self._loads(0.0)
-        residual = self._residuals(0.0, recorded)[0]
+        loads = self._loads(0.0)
+        residual = self._residuals(0.0, loads)[0]
         return residual if np.isfinite(residual) else 0.0
 
     def displacements(self) -> dict[str, tuple[float, float]]:

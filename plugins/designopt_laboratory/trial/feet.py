@@ -63,19 +63,19 @@ class FootLoads:
     doubts: tuple[str, ...] = ()
 
 
-def bodies_of_feet(model: OsimModel, stated: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The bodies that stand on plates, by side: as `stated`, or those with usual names.
+def bodies_of_feet(model: OsimModel, body_of_side: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The bodies that stand on plates, by side: `body_of_side`, or those with usual names.
 
     Raises `TrialError` for a body that the model does not have, and without any.
     """
     names = {body.name for body in model.bodies}
-    if stated:
-        for side, body in stated.items():
+    if body_of_side:
+        for side, body in body_of_side.items():
             if side not in SIDES:
                 raise TrialError(f"feet: '{side}' is no side; write right and left")
             if body not in names:
                 raise TrialError(f"feet: '{body}' is not a body of the model '{model.name}' ({', '.join(names)})")
-        return dict(stated)
+        return dict(body_of_side)
     if usual := usual_feet(model):
         return usual
     raise TrialError(
@@ -99,11 +99,11 @@ def foot_bodies(model: OsimModel, foot: str) -> set[str]:
     return bodies
 
 
-def foot_points(motion: Kinematics, foot: str, more: Sequence[tuple[str, Floats]] = ()) -> dict[str, Floats]:
-    """Points (n, 3) m on a foot and the bodies beyond it, by name: origins, and `more` (body, place in it)."""
+def foot_points(motion: Kinematics, foot: str, extra_points: Sequence[tuple[str, Floats]] = ()) -> dict[str, Floats]:
+    """Points (n, 3) m on a foot and the bodies beyond it, by name: origins, and `extra_points` (body, place in it)."""
     bodies = foot_bodies(motion.model, foot)
     points = {body: motion.origin[body] for body in sorted(bodies)}
-    for number, (body, place_in_body) in enumerate(more):
+    for number, (body, place_in_body) in enumerate(extra_points):
         if body in bodies:
             points[f"{body}_{number}"] = motion.position(body, place_in_body)
     return points
@@ -117,26 +117,26 @@ def foot_loads(
     *,
     cutoff: float | None = None,
     markers: Sequence[tuple[str, Floats]] = (),
-    posed: Mask | None = None,
+    has_pose: Mask | None = None,
 ) -> FootLoads:
     """The loads of `plates` at `time` (n,) s on the `feet` (bodies by side) of a moving model.
 
     Each contact of a plate belongs to the foot over whose outline the centre of pressure lies (`bearing_segment`);
     the outline is that of the origins of foot and toes, and of the `markers` (body, place) on them. Loads are filtered
-    at `cutoff` Hz if given. Only frames that are `posed` (n,) tell where a foot is. Frames of a contact that no foot or
+    at `cutoff` Hz if given. Only frames with `has_pose` (n,) tell where a foot is. Frames of a contact that no foot or
     both could have made are `AMBIGUOUS_PLATE`.
     """
     points = {side: foot_points(motion, body, markers) for side, body in feet.items()}
-    outline = {f"{side} {name}": x for side, some in points.items() for name, x in some.items()}
+    outline = {f"{side} {name}": x for side, side_points in points.items() for name, x in side_points.items()}
     rate = (len(time) - 1) / (time[-1] - time[0])
-    places = np.stack(list(outline.values()), axis=1)
-    if posed is not None:
-        places = np.where(posed[:, None, None], places, np.nan)
-    shapes = Recording(rate, time, tuple(outline), places)
-    segments = {side: [f"{side} {name}" for name in some] for side, some in points.items()}
+    positions = np.stack(list(outline.values()), axis=1)
+    if has_pose is not None:
+        positions = np.where(has_pose[:, None, None], positions, np.nan)
+    shapes = Recording(rate, time, tuple(outline), positions)
+    segments = {side: [f"{side} {name}" for name in side_points] for side, side_points in points.items()}
     n = len(time)
     wrench = {side: np.zeros((n, 6)) for side in SIDES}
-    weighted, pressing = np.zeros((n, 2, 3)), np.zeros((n, 2, 1))
+    weighted_points, pressing = np.zeros((n, 2, 3)), np.zeros((n, 2, 1))
     status, notes, doubts = np.zeros(n, dtype=np.int64), [], []
     strikes: dict[str, list[float]] = {side: [] for side in SIDES}
     for plate in plates:
@@ -147,21 +147,21 @@ def foot_loads(
         for side in feet:
             share = bearing.frames_of(side)
             wrench[side] += _shared(load, share)
-            pressed = share * np.abs(np.nan_to_num(load.force) @ plate.normal)
+            normal_force = share * np.abs(np.nan_to_num(load.force) @ plate.normal)
             i = SIDES.index(side)
-            weighted[:, i] += pressed[:, None] * np.nan_to_num(load.point)
-            pressing[:, i, 0] += pressed
+            weighted_points[:, i] += normal_force[:, None] * np.nan_to_num(load.point)
+            pressing[:, i, 0] += normal_force
         strikes_of_plate, unclear = _strikes(plate, bearing.which, bearing.segments, time)
         for side, moment in strikes_of_plate:
             strikes[side].append(moment)
         doubts += unclear
         notes += _beside_contacts(plate, load, time)
-    point = np.where(pressing > 0.0, weighted / np.where(pressing > 0.0, pressing, 1.0), np.nan)
+    point = np.where(pressing > 0.0, weighted_points / np.where(pressing > 0.0, pressing, 1.0), np.nan)
     force = np.stack([wrench[side][:, :3] for side in SIDES], axis=1)
     about = np.stack([wrench[side][:, 3:] for side in SIDES], axis=1)
     torque = np.where(pressing > 0.0, about - np.cross(np.nan_to_num(point), force), 0.0)
     by_body = {feet[side]: wrench[side] for side in feet}
-    times = {side: tuple(sorted(some)) for side, some in strikes.items()}
+    times = {side: tuple(sorted(instants)) for side, instants in strikes.items()}
     return FootLoads(force, point, torque, by_body, times, status, tuple(notes), tuple(doubts))
 
 
@@ -173,7 +173,7 @@ def _shared(load: PlateLoad, share: Floats) -> Floats:
 
 
 def _strikes(
-    plate: ForcePlate, which: Integers, sides: Sequence[str], time: Floats
+    plate: ForcePlate, foot_index: Integers, sides: Sequence[str], time: Floats
 ) -> tuple[list[tuple[str, float]], list[str]]:
     """The side and the time of each strike on a plate that begins within the recording; and notes on contacts of no
     foot."""
@@ -182,9 +182,9 @@ def _strikes(
         frames = (time >= contact.start) & (time <= contact.end)
         if not frames.any():
             continue
-        chosen = which[frames]
-        chosen = chosen[chosen >= 0]
-        if not len(chosen):
+        indices = foot_index[frames]
+        indices = indices[indices >= 0]
+        if not len(indices):
             highest = float(np.nanmax(np.interp(time[frames], plate.time, np.nan_to_num(normal_force(plate)))))
             notes.append(
                 f"{titled(plate)}: no foot is over the contact from {contact.start:.3f} to {contact.end:.3f} s; its"
@@ -192,7 +192,7 @@ def _strikes(
             )
             continue
         if begins(plate, contact):
-            strikes.append((sides[int(np.bincount(chosen).argmax())], contact.start))
+            strikes.append((sides[int(np.bincount(indices).argmax())], contact.start))
     return strikes, notes
 
 
@@ -252,12 +252,10 @@ class FootShapes:
         return heights
 
 
-def _height_doubts(heights: Floats, loaded: Mask) -> list[str]:
-    """A doubt on feet that float or sink while they are `loaded` (n, 2), from `heights` (n, 2) m."""
-    measured = loaded & np.isfinite(heights)
-    medians = {
-        side: float(np.median(heights[measured[:, i], i])) for i, side in enumerate(SIDES) if measured[:, i].any()
-    }
+def _height_doubts(heights: Floats, is_loaded: Mask) -> list[str]:
+    """A doubt on feet that float or sink where `is_loaded` (n, 2), from `heights` (n, 2) m."""
+    usable = is_loaded & np.isfinite(heights)
+    medians = {side: float(np.median(heights[usable[:, i], i])) for i, side in enumerate(SIDES) if usable[:, i].any()}
     off = {side: median for side, median in medians.items() if not _LOWEST <= median <= _HIGHEST}
     if not off:
         return []
@@ -278,12 +276,12 @@ def judged_points(
     `names` are the files of the loads and of their assignment. Raises `TrialError` where this is so in most frames of a
     foot, with the probable reason: points in mm, feet that are exchanged, loads of another trial.
     """
-    loaded = (np.linalg.norm(np.nan_to_num(loads.force), axis=2) > least) & np.isfinite(loads.point).all(axis=2)
-    loaded &= np.isin(np.arange(len(loaded)), frames)[:, None]
+    is_loaded = (np.linalg.norm(np.nan_to_num(loads.force), axis=2) > least) & np.isfinite(loads.point).all(axis=2)
+    is_loaded &= np.isin(np.arange(len(is_loaded)), frames)[:, None]
     distances = shapes.distances(loads.point)
-    sides = [i for i, side in enumerate(SIDES) if side in shapes.feet and loaded[:, i].any()]
-    to_own = {i: distances[loaded[:, i], i, i] for i in sides}
-    to_other = {i: distances[loaded[:, i], i, 1 - i] for i in sides}
+    sides = [i for i, side in enumerate(SIDES) if side in shapes.feet and is_loaded[:, i].any()]
+    to_own = {i: distances[is_loaded[:, i], i, i] for i in sides}
+    to_other = {i: distances[is_loaded[:, i], i, 1 - i] for i in sides}
     if sides and all(
         np.median(to_own[i]) > _OUTSIDE
         and np.median(to_other[i]) < FARTHEST  # NaN of a single foot compares as false
@@ -297,7 +295,7 @@ def judged_points(
         )
     for i in sides:
         if np.median(to_own[i]) > FARTHEST:
-            in_metres = shapes.distances(1e-3 * loads.point)[loaded[:, i], i, i]
+            in_metres = shapes.distances(1e-3 * loads.point)[is_loaded[:, i], i, i]
             reason = "check their axes, their time (time_offset), and whether they belong to the trial"
             if np.median(in_metres) < FARTHEST:
                 reason = "are the points of application in mm? They must be in m (divide them by 1000)"
@@ -305,8 +303,8 @@ def judged_points(
                 f"{names[0]}: the loads on the {SIDES[i]} foot act {np.median(to_own[i]):.3g} m beside it (median of"
                 f" {len(to_own[i])} frames): {reason}"
             )
-    loads = replace(loads, doubts=(*loads.doubts, *_height_doubts(shapes.heights(loads.point), loaded)))
-    off = loaded & (np.diagonal(distances, axis1=1, axis2=2) > FARTHEST)
+    loads = replace(loads, doubts=(*loads.doubts, *_height_doubts(shapes.heights(loads.point), is_loaded)))
+    off = is_loaded & (np.diagonal(distances, axis1=1, axis2=2) > FARTHEST)
     is_off = off.any(axis=1)
     if not is_off.any():
         return loads

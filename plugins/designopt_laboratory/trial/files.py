@@ -98,8 +98,8 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
             doubts.append(
                 f"{file.name} is the static pose, too: a trial in which nothing moves has no meaningful loads"
             )
-        window, more = _window(settings, setup, file.name, recording.time)
-        notes += more
+        window, window_notes = _window(settings, setup, file.name, recording.time)
+        notes += window_notes
         notes += [f"{file.name}: {note}" for note in recording.notes]
     elif (file := files["motion"]) is not None:
         with readable(file):
@@ -148,8 +148,8 @@ def _window(
         return settings.window, []
     notes = unread(file, setup.without_effect)
     if window is None or settings.window is not None:
-        replaced = f"{file.name}: the study's window replaces the time_range"
-        return settings.window, [*notes, *([] if window is None else [replaced])]
+        note = f"{file.name}: the study's window replaces the time_range"
+        return settings.window, [*notes, *([] if window is None else [note])]
     span = f"the time_range from {window[0]:g} to {window[1]:g} s"
     trial = setup.marker_file.replace("\\", "/")
     if trial and PurePath(trial).stem != PurePath(recording).stem:
@@ -172,10 +172,10 @@ def _tasks(
     weights = settings.coordinate_weights
     tasks = replace(setup.tasks, window=None, coordinates={**setup.tasks.coordinates, **weights})
     if targets is None:
-        followed = [name for name in tasks.from_table if tasks.coordinates.get(name)]
-        if followed and settings.tasks is not None:
+        table_tasks = [name for name in tasks.from_table if tasks.coordinates.get(name)]
+        if table_tasks and settings.tasks is not None:
             raise TrialError(
-                f"{settings.tasks.name}: the task of '{min(followed)}' follows a table of coordinates: name it with"
+                f"{settings.tasks.name}: the task of '{min(table_tasks)}' follows a table of coordinates: name it with"
                 " targets"
             )
         return tasks

@@ -63,13 +63,13 @@ def functional_markers(
     Raises `MarkerError` for joints and markers that are not there, and for a movement that does not determine a joint.
     """
     static, movement = recordings
-    still = kinematics(model, {})
-    placed, columns, notes = [], [], []
+    default_pose = kinematics(model, {})
+    joint_markers, columns, notes = [], [], []
     for name, functional in joints.items():
         joint = next(joint for joint in model.joints if joint.name == name)
         proximal, distal = (
-            chosen or _on_body(body, markers, recordings)
-            for chosen, body in ((functional.proximal, joint.parent), (functional.distal, joint.child))
+            stated_markers or _on_body(body, markers, recordings)
+            for stated_markers, body in ((functional.proximal, joint.parent), (functional.distal, joint.child))
         )
         try:
             fit = functional_joint(movement, proximal, distal, hinge=bool(functional.near))
@@ -82,21 +82,21 @@ def functional_markers(
         for marker, near in zip(functional.names(name), functional.near or ("",), strict=True):
             location, column = origin, point
             if near:
-                location = _on_axis(model, joint, still, _marker(markers, name, near))
+                location = _on_axis(model, joint, default_pose, _marker(markers, name, near))
                 along = ahead - point
                 beside = _static_marker(static, near) - point
                 column = point + (beside * along).sum(axis=1, keepdims=True) * along
             if not np.isfinite(column).all(axis=1).any():
-                needed = ", ".join((*proximal, near) if near else proximal)
-                raise MarkerError(f"functional joint '{name}': no frame of the static pose has all of {needed}")
-            placed.append(OsimMarker(marker, joint.child, location, fixed=True))
+                required_names = ", ".join((*proximal, near) if near else proximal)
+                raise MarkerError(f"functional joint '{name}': no frame of the static pose has all of {required_names}")
+            joint_markers.append(OsimMarker(marker, joint.child, location, fixed=True))
             columns.append(column)
     static = replace(
         static,
-        marker_names=(*static.marker_names, *(m.name for m in placed)),
+        marker_names=(*static.marker_names, *(m.name for m in joint_markers)),
         markers=np.concatenate([static.markers, np.stack(columns, axis=1)], axis=1),
     )
-    return FunctionalMarkers(tuple(placed), static, tuple(notes))
+    return FunctionalMarkers(tuple(joint_markers), static, tuple(notes))
 
 
 def joined(recordings: Sequence[Recording]) -> Recording:
@@ -117,14 +117,14 @@ def determined_balls(
     """The joints with three angles whose centre a movement gives by the markers on the model; `recordings` are the
     static pose and the movement."""
     balls = [joint for joint in model.joints if joint.parent != GROUND and len(_turns(model, joint.name)) == _ANGLES]
-    determined = []
+    joint_names = []
     for joint in balls:
         try:
             functional_markers(model, markers, recordings, {joint.name: FunctionalJoint()})
         except MarkerError:
             continue
-        determined.append(joint.name)
-    return determined
+        joint_names.append(joint.name)
+    return joint_names
 
 
 def hinge_mistakes(model: OsimModel, joints: Mapping[str, FunctionalJoint]) -> Iterator[tuple[str, str]]:
@@ -172,11 +172,11 @@ def _marker(markers: tuple[OsimMarker, ...], joint: str, name: str) -> OsimMarke
     return by_name[name]
 
 
-def _on_axis(model: OsimModel, joint: Joint, still: Kinematics, marker: OsimMarker) -> Floats:
+def _on_axis(model: OsimModel, joint: Joint, default_pose: Kinematics, marker: OsimMarker) -> Floats:
     """(3,) the point on the axis of a hinge nearest to a marker in the default pose, on the child."""
-    rotation, origin = still.rotation[joint.child][0], joint.in_child[:3, 3]
-    axis = rotation.T @ still.turning[_turns(model, joint.name)[0]][0]
+    rotation, origin = default_pose.rotation[joint.child][0], joint.in_child[:3, 3]
+    axis = rotation.T @ default_pose.turning[_turns(model, joint.name)[0]][0]
     axis = axis / np.linalg.norm(axis)
-    position = still.position(marker.body, marker.location)[0]
-    beside = rotation.T @ (position - still.origin[joint.child][0]) - origin
+    position = default_pose.position(marker.body, marker.location)[0]
+    beside = rotation.T @ (position - default_pose.origin[joint.child][0]) - origin
     return np.asarray(origin + (beside @ axis) * axis)

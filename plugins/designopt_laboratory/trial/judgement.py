@@ -39,8 +39,8 @@ _NAMED = 5
 def root_rows(model: OsimModel) -> tuple[list[str], list[str]]:
     """Coordinates of the joint with which a model floats in the ground, translations and rotations; none where it is
     fixed to it."""
-    grounded = {joint.name for joint in model.joints if joint.parent == GROUND}
-    free = [c for c in model.coordinates if c.joint in grounded and not c.locked]
+    ground_joints = {joint.name for joint in model.joints if joint.parent == GROUND}
+    free = [c for c in model.coordinates if c.joint in ground_joints and not c.locked]
     translations = [c.name for c in free if not c.rotational]
     return (translations, [c.name for c in free if c.rotational]) if len(translations) > 1 else ([], [])
 
@@ -70,11 +70,11 @@ def at_ends(frames: Mask) -> Mask:
     return ends
 
 
-def beside_gaps(posed: Mask) -> Mask:
-    """(n,) frames next to those that are not `posed` (n,), whose accelerations are poor."""
-    lost = np.pad(~posed, _END)
-    near = [lost[shift : shift + len(posed)] for shift in range(2 * _END + 1)]
-    return np.asarray(np.logical_or.reduce(near) & posed)
+def beside_gaps(has_pose: Mask) -> Mask:
+    """(n,) frames next to those without `has_pose` (n,), whose accelerations are poor."""
+    lost = np.pad(~has_pose, _END)
+    near = [lost[shift : shift + len(has_pose)] for shift in range(2 * _END + 1)]
+    return np.asarray(np.logical_or.reduce(near) & has_pose)
 
 
 def unsupported_notes(
@@ -116,16 +116,16 @@ def check_signs(motion: Kinematics, net: NetMoments, loads: Mapping[str, Floats]
     rows = [name for name in names if name in net.rows]
     if not loads or len(rows) < 3:
         return
-    measured = np.asarray(sum(load[frames, :3] for load in loads.values()))
+    recorded_force = np.asarray(sum(load[frames, :3] for load in loads.values()))
     lacking = sum(net.values[frames, net.rows.index(row), None] * motion.moving[row][frames] for row in rows)
-    usable = np.isfinite(measured + lacking).all(axis=1)
-    force, needed = measured[usable], (measured + lacking)[usable]
+    usable = np.isfinite(recorded_force + lacking).all(axis=1)
+    force, required_force = recorded_force[usable], (recorded_force + lacking)[usable]
     for i, axis in enumerate("XYZ"):
-        as_recorded, turned = _rms(needed[:, i] - force[:, i]), _rms(needed[:, i] + force[:, i])
-        if as_recorded > _OPPOSITE * body_weight(motion.model) and turned < 0.5 * as_recorded:
+        recorded_rms, reversed_rms = _rms(required_force[:, i] - force[:, i]), _rms(required_force[:, i] + force[:, i])
+        if recorded_rms > _OPPOSITE * body_weight(motion.model) and reversed_rms < 0.5 * recorded_rms:
             raise TrialError(
-                f"{name}: along {axis} the motion needs the opposite of the recorded forces ({as_recorded:.3g} N RMS"
-                f" are left at the root, {turned:.3g} N with the sign turned): turn their sign"
+                f"{name}: along {axis} the motion needs the opposite of the recorded forces ({recorded_rms:.3g} N RMS"
+                f" are left at the root, {reversed_rms:.3g} N with the sign turned): turn their sign"
             )
 
 
@@ -135,13 +135,13 @@ def force_factor(net: NetMoments, motion: Kinematics, loads: Mapping[str, Floats
     names = [name for name in root_rows(motion.model)[0] if name in net.rows]
     if not loads or not names:
         return float("nan")
-    measured = np.asarray(sum(load[frames, 1] for load in loads.values()))
+    vertical_force = np.asarray(sum(load[frames, 1] for load in loads.values()))
     lacking = np.asarray(
         sum(net.values[frames, net.rows.index(name)] * motion.moving[name][frames, 1] for name in names)
     )
-    usable = np.isfinite(measured + lacking)
-    usable &= measured > 0.5 * np.max(measured[usable], initial=0.0)
-    return 1.0 + float(np.median(lacking[usable] / measured[usable])) if usable.any() else float("nan")
+    usable = np.isfinite(vertical_force + lacking)
+    usable &= vertical_force > 0.5 * np.max(vertical_force[usable], initial=0.0)
+    return 1.0 + float(np.median(lacking[usable] / vertical_force[usable])) if usable.any() else float("nan")
 
 
 def factor_notes(factor: float, name: str, mass: float) -> list[str]:
@@ -153,16 +153,16 @@ def factor_notes(factor: float, name: str, mass: float) -> list[str]:
             f"{name}: the motion needs {factor:.3g} times the recorded vertical forces: check their sign, and whether"
             " they belong to the trial"
         ]
-    carried = mass / factor
-    plausible = [_LEAST_MASS < each < _LARGEST_MASS for each in (mass, carried)]
+    apparent_mass = mass / factor
+    plausible = [_LEAST_MASS < each < _LARGEST_MASS for each in (mass, apparent_mass)]
     cause = "check the subject's mass and the unit of the forces"
     if plausible == [False, True]:
         cause = "correct the mass of the subject (mass of the trial, or of the scaling set-up)"
     elif plausible == [True, False]:
         cause = "check the unit and the gain of the forces"
     return [
-        f"{name}: the recorded vertical forces are those of {carried:.3g} kg, the subject has {mass:.3g} kg: the motion"
-        f" needs {factor:.3g} times these forces: {cause}"
+        f"{name}: the recorded vertical forces are those of {apparent_mass:.3g} kg, the subject has {mass:.3g} kg:"
+        f" the motion needs {factor:.3g} times these forces: {cause}"
     ]
 
 
@@ -209,8 +209,8 @@ def residual_notes(shares: Sequence[float]) -> list[str]:
         ("moment", "of that force times the height of the centre of mass", RESIDUAL_MOMENT),
     )
     return [
-        f"the residual {what} at the root is up to {share:.1%} {of_what} (guideline of Hicks et al. 2015: {limit:.0%})"
-        for share, (what, of_what, limit) in zip(shares, words, strict=False)
+        f"the residual {load} at the root is up to {share:.1%} {of_what} (guideline of Hicks et al. 2015: {limit:.0%})"
+        for share, (load, of_what, limit) in zip(shares, words, strict=False)
         if share > limit
     ]
 
@@ -218,9 +218,9 @@ def residual_notes(shares: Sequence[float]) -> list[str]:
 def reserve_shares(sharing: Sharing, frames: Mask) -> dict[str, float]:
     """Of each coordinate, the largest moment of its reserve over its largest net moment, in these frames (n,); a net
     moment below a twentieth of the largest one of all counts as that."""
-    solved = frames & np.isfinite(sharing.activations).all(axis=1)
+    has_solution = frames & np.isfinite(sharing.activations).all(axis=1)
     reserves, moments = (
-        np.abs(values[solved]).max(axis=0, initial=0.0) for values in (sharing.reserves, sharing.balance.moments)
+        np.abs(values[has_solution]).max(axis=0, initial=0.0) for values in (sharing.reserves, sharing.balance.moments)
     )
     largest = np.maximum(moments, _SMALL_MOMENT * moments.max(initial=0.0))
     shares = reserves / np.where(largest > 0.0, largest, np.inf)

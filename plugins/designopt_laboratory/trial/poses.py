@@ -87,8 +87,8 @@ class PoseSeries:
     doubts: tuple[str, ...] = ()
 
 
-def check_poses(files: TrialFiles, weighted: Iterable[str]) -> None:
-    """Raise `TrialError` where model and markers (those `weighted` too) or coordinates of a trial do not fit, without
+def check_poses(files: TrialFiles, weighted_names: Iterable[str]) -> None:
+    """Raise `TrialError` where model and markers (`weighted_names` too) or coordinates of a trial do not fit, without
     solving anything."""
     if len(files.times) < 2:
         raise TrialError(f"{files.name}: a single frame is no motion")
@@ -96,11 +96,11 @@ def check_poses(files: TrialFiles, weighted: Iterable[str]) -> None:
         assert files.table is not None
         measured_poses(files.table, files.model, files.name)
         return
-    recorded = set(files.recording.marker_names)
-    shared = sorted(m.name for m in files.markers if m.name in recorded)
+    recorded_names = set(files.recording.marker_names)
+    shared = sorted(m.name for m in files.markers if m.name in recorded_names)
     if len(shared) < _LEAST_MARKERS:
         on_model, in_recording = (
-            first_of(names, _NAMED) or "none" for names in ([m.name for m in files.markers], sorted(recorded))
+            first_of(names, _NAMED) or "none" for names in ([m.name for m in files.markers], sorted(recorded_names))
         )
         raise TrialError(
             f"{files.name}: model and recording share {', '.join(shared) or 'no marker'}; a pose needs at least"
@@ -113,7 +113,7 @@ def check_poses(files: TrialFiles, weighted: Iterable[str]) -> None:
             f"{files.name}: no frame has {_LEAST_MARKERS} of the markers that model and recording share"
             f" ({first_of(shared, _NAMED)}): their trajectories are empty"
         )
-    for name in weighted:
+    for name in weighted_names:
         if name not in shared:
             raise TrialError(
                 f"{files.name}: weights: '{name}' is not a marker of both recording and model"
@@ -177,9 +177,9 @@ def lost_segments(errors: Floats, bodies: Sequence[str]) -> tuple[Mask, list[str
 
 def _check_distances(errors: Floats, name: str) -> None:
     """Raise `TrialError` for markers that are `_FAR` from those of the model in half of the frames."""
-    measured = np.isfinite(errors)
-    frames = measured.any(axis=1)
-    rms = np.sqrt(np.nanmean(np.where(measured, errors, np.nan)[frames] ** 2, axis=1))
+    has_error = np.isfinite(errors)
+    frames = has_error.any(axis=1)
+    rms = np.sqrt(np.nanmean(np.where(has_error, errors, np.nan)[frames] ** 2, axis=1))
     if len(rms) and (typical := float(np.median(rms))) > _FAR:
         raise TrialError(
             f"{name}: the markers are {typical:.2g} m (RMS) from those of the model: check the unit of the recording,"
@@ -201,8 +201,8 @@ def measured_poses(table: TimeTable, model: OsimModel, name: str) -> PoseSeries:
     values = np.column_stack([radians.column(n) for n in names])
     n = len(table.time)
     status = np.where(np.isfinite(values).all(axis=1), int(TrialStatus.OK), int(TrialStatus.NO_POSE))
-    more = tuple(f"{name}: {note}" for note in radians.notes if note not in table.notes)
-    return PoseSeries(table.time, names, values, (), np.zeros((n, 0)), status, (*notes, *more))
+    radian_notes = tuple(f"{name}: {note}" for note in radians.notes if note not in table.notes)
+    return PoseSeries(table.time, names, values, (), np.zeros((n, 0)), status, (*notes, *radian_notes))
 
 
 def filtered(series: PoseSeries, cutoff: float, max_gap: float) -> tuple[MovedCoordinates, Integers]:
@@ -211,9 +211,9 @@ def filtered(series: PoseSeries, cutoff: float, max_gap: float) -> tuple[MovedCo
     Unusable frames between usable ones are bridged by a spline over at most `max_gap` s, so that a frame is lost
     without its neighbours; they keep their status. Longer gaps part the motion.
     """
-    bridged, _ = interpolated(series.time, series.values, max_gap)
+    bridged_values, _ = interpolated(series.time, series.values, max_gap)
     rate = (len(series.time) - 1) / (series.time[-1] - series.time[0])
-    smooth = lowpass(bridged, rate, cutoff, _ORDER) if cutoff > 0.0 else bridged
+    smooth = lowpass(bridged_values, rate, cutoff, _ORDER) if cutoff > 0.0 else bridged_values
     rates, accelerations = derivatives(series.time, smooth)
     return MovedCoordinates(series.time, series.names, smooth, rates, accelerations), series.status
 
@@ -226,10 +226,10 @@ def with_errors(
     Each marker has its own errors, which depend on its name and the seed and not on the other markers.
     """
     if errors.skin > 0.0:
-        moved = recording.markers + np.stack(
+        shifted_markers = recording.markers + np.stack(
             [_slow(name, recording, errors) for name in recording.marker_names], axis=1
         )
-        recording = replace(recording, markers=moved)
+        recording = replace(recording, markers=shifted_markers)
     if errors.placement > 0.0:
         markers = tuple(
             replace(

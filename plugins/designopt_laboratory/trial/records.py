@@ -52,8 +52,8 @@ def ground_records(files: TrialFiles, feet: Mapping[str, str] | None = None) -> 
     `feet` are the bodies that stand on the ground, by side; those with usual names if None."""
     if files.assignments is not None and files.reactions is not None:
         time = files.reactions.time
-        still = kinematics(files.model, {}).take(np.zeros(len(time), dtype=int))
-        loads = read_body_loads(files.assignments, files.reactions, still, time)
+        default_pose = kinematics(files.model, {}).take(np.zeros(len(time), dtype=int))
+        loads = read_body_loads(files.assignments, files.reactions, default_pose, time)
         sides = usual_feet(files.model) if feet is None else feet
         side_of = {body: side for side, foot in sides.items() for body in foot_bodies(files.model, foot)}
         return tuple(
@@ -207,7 +207,7 @@ def _point_mistakes(files: TrialFiles, records: tuple[GroundRecord, ...], span: 
     """Sentences on forces that act far from every marker or body, or under the other foot than their own."""
     time, bodies, landmarks = _landmarks(files)
     sides = {record.side: foot_bodies(files.model, record.name) for record in records if record.side}
-    exchanged = []
+    exchanges = []
     for record in records:
         is_loaded = np.linalg.norm(np.nan_to_num(record.force), axis=1) > LEAST_LOAD * weight_of(files.model)
         rows = np.flatnonzero(is_loaded & (record.time >= span[0]) & (record.time <= span[1]))
@@ -218,8 +218,8 @@ def _point_mistakes(files: TrialFiles, records: tuple[GroundRecord, ...], span: 
         )
         far, far_in_m = (_nearest(factor * points, near) for factor in (1.0, 1e-3))
         if far > _FARTHEST:
-            what = "marker" if files.recording is not None else "body"
-            where = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest {what}"
+            point_kind = "marker" if files.recording is not None else "body"
+            where = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest {point_kind}"
             if far_in_m < _FARTHEST:
                 yield f"{where}: are its points in mm? They must be in m (divide them by 1000)"
             else:
@@ -232,10 +232,13 @@ def _point_mistakes(files: TrialFiles, records: tuple[GroundRecord, ...], span: 
                 " times the force: is it in N mm? It must be in N m (divide it by 1000)"
             )
         if record.side and len(sides) > 1:
-            to_feet = {side: _nearest(points, near[:, np.isin(bodies, list(some))]) for side, some in sides.items()}
+            to_feet = {
+                side: _nearest(points, near[:, np.isin(bodies, list(side_bodies))])
+                for side, side_bodies in sides.items()
+            }
             to_other = min(distance for side, distance in to_feet.items() if side != record.side)
-            exchanged.append(to_other < FARTHEST < to_feet[record.side])
-    if exchanged and all(exchanged) and files.assignments is not None:
+            exchanges.append(to_other < FARTHEST < to_feet[record.side])
+    if exchanges and all(exchanges) and files.assignments is not None:
         yield (
             f"{files.assignments.name}: the loads of each foot act under the other one: are the feet exchanged, or"
             " is it another trial?"

@@ -108,7 +108,7 @@ class TrialSteps:
 
     model: OsimModel
     series: PoseSeries
-    moved: MovedCoordinates
+    coordinates: MovedCoordinates
     motion: Kinematics
     status: Integers
     feet: FootLoads | None = None
@@ -148,33 +148,33 @@ def take_steps(
     rate excludes.
     """
     model = varied(files.model, processing.factors)
-    moved, status = filtered(series, processing.cutoff, chain.max_gap)
-    still = {c.name: np.full(len(moved.time), c.default) for c in model.coordinates}
-    values = {name: np.nan_to_num(moved.values[:, i]) for i, name in enumerate(moved.names)}
-    free = {name: values.get(name, still[name]) for name in model.free}
+    coordinates, status = filtered(series, processing.cutoff, chain.max_gap)
+    defaults = {c.name: np.full(len(coordinates.time), c.default) for c in model.coordinates}
+    values = {name: np.nan_to_num(coordinates.values[:, i]) for i, name in enumerate(coordinates.names)}
+    free = {name: values.get(name, defaults[name]) for name in model.free}
     motion = kinematics(model, free)
     notes, doubts = [*files.notes, *series.notes], [*files.doubts, *series.doubts]
     frames = check_window(series.time, chain.window, files.name)
-    sides, has_pose = _sides(files, chain.feet), np.asarray(np.isfinite(moved.values).all(axis=1))
-    feet = _foot_loads(files, sides, motion, (moved.time, has_pose), processing.load_cutoff or None)
+    sides, has_pose = _sides(files, chain.feet), np.asarray(np.isfinite(coordinates.values).all(axis=1))
+    feet = _foot_loads(files, sides, motion, (coordinates.time, has_pose), processing.load_cutoff or None)
     if feet is not None and chain.until != "angles":
         shapes = FootShapes(motion, sides, [(m.body, m.location) for m in files.markers])
         names = files.loads_name, files.loads_name if files.assignments is None else files.assignments.name
-        posed = frames[status[frames] < 100]
-        feet = judged_points(feet, shapes, posed, LEAST_LOAD * weight_of(files.model), names)
+        posed_frames = frames[status[frames] < 100]
+        feet = judged_points(feet, shapes, posed_frames, LEAST_LOAD * weight_of(files.model), names)
         status = worst(status, feet.status)
     if feet is not None:
         notes, doubts = [*notes, *feet.notes], [*doubts, *feet.doubts]
     steps = TrialSteps(
-        model, series, moved, motion, status, feet,
-        foot_strikes=strikes_of_feet(motion, moved.time, sides, has_pose) if sides else {},
+        model, series, coordinates, motion, status, feet,
+        foot_strikes=strikes_of_feet(motion, coordinates.time, sides, has_pose) if sides else {},
         doubts=tuple(doubts), notes=tuple(notes),
     )  # fmt: skip
     if chain.until == "angles":
         return _cut(steps, frames)
     loads = {} if feet is None else dict(feet.by_body)
-    recorded = record_notes(files, chain.window, sides)
-    dynamics = Dynamics.from_model(model, moved.states, loads)
+    notes_of_records = record_notes(files, chain.window, sides)
+    dynamics = Dynamics.from_model(model, coordinates.states, loads)
     net = computed_moments(model, dynamics)
     residual = root_residual(model, net)
     beside = unsupported(model, residual, chain.residual_limit)
@@ -186,14 +186,16 @@ def take_steps(
     causes = factor_notes(factor, files.loads_name, steps.mass)
     if not causes:
         records = ground_records(files, sides) if loads else ()
-        balance = RootBalance.of_motion(motion, net, loads, np.flatnonzero(series.status < 100), moved.time, records)
+        balance = RootBalance.of_motion(
+            motion, net, loads, np.flatnonzero(series.status < 100), coordinates.time, records
+        )
         causes = cause_notes(balance, files, poses_are_certain=not (series.doubts or files.doubts))
     status = worst(status, np.select([rough, beside], [TrialStatus.ROUGH, TrialStatus.BESIDE_PLATES], 0))
     beside_note, rough_note = unsupported_notes(
         status[frames], chain.residual_limit, cause=_unfit(factor, bool(causes or series.doubts or files.doubts)),
         has_loads=bool(loads), unfiltered=processing.cutoff == 0.0,
     )  # fmt: skip
-    reasons = [*causes, *beside_note, *recorded]
+    reasons = [*causes, *beside_note, *notes_of_records]
     if chain.residual_limit is not None:
         check_signs(motion, net, loads, frames, files.loads_name)
     unusable = status >= 100
@@ -201,12 +203,12 @@ def take_steps(
     steps = replace(steps, status=status, net=net, residual=residual, doubts=(*doubts, *reasons))
     steps = _cut(replace(steps, notes=(*notes, *rough_note)), frames)
     if unusable[frames].all():
-        reasons = [*causes, *recorded, *beside_note, *rough_note, *doubts]
+        reasons = [*causes, *notes_of_records, *beside_note, *rough_note, *doubts]
         raise TrialError(f"{files.name}: no frame has moments. {_reasons(steps.status, reasons)}")
     if chain.until == "moments" or not model.muscles:
         return steps
     trial = trial_of(
-        model, steps.moved, net_of(steps), dynamics.take(frames), inner=inner_times(series.time),
+        model, steps.coordinates, net_of(steps), dynamics.take(frames), inner=inner_times(series.time),
         contraction=Contraction(chain.tendon, chain.passive),
     )  # fmt: skip
     steps = replace(steps, trial=trial, notes=tuple(dict.fromkeys([*steps.notes, *trial.notes])))
@@ -230,21 +232,21 @@ _REASONS = 4
 
 def _reasons(status: Integers, notes: Sequence[str]) -> str:
     """Why frames are unusable: `notes`, and statuses that these do not explain with numbers of frames."""
-    sentences = {int(one): one.sentence for one in TrialStatus}
-    explained = {TrialStatus.BESIDE_PLATES, TrialStatus.ROUGH, TrialStatus.OFF_FOOT}
+    sentences = {int(code): code.sentence for code in TrialStatus}
+    explained_statuses = {TrialStatus.BESIDE_PLATES, TrialStatus.ROUGH, TrialStatus.OFF_FOOT}
     counts = [
         f"{plural(int((status == number).sum()), 'frame')}: {sentences.get(int(number), number)}"
         for number in np.unique(status)
-        if int(number) not in explained
+        if int(number) not in explained_statuses
     ]
-    more = [f"{len(notes) - _REASONS} more notes"] if len(notes) > _REASONS else []
-    return "; ".join([*counts, *notes[:_REASONS], *more])
+    remainder = [f"{len(notes) - _REASONS} more notes"] if len(notes) > _REASONS else []
+    return "; ".join([*counts, *notes[:_REASONS], *remainder])
 
 
-def _sides(files: TrialFiles, stated: dict[str, str] | None) -> dict[str, str]:
+def _sides(files: TrialFiles, feet: dict[str, str] | None) -> dict[str, str]:
     """The feet by side; none for a model whose feet are not known, unless they have to stand on plates."""
     try:
-        return bodies_of_feet(files.model, stated)
+        return bodies_of_feet(files.model, feet)
     except TrialError:
         if files.plates and files.assignments is None:
             raise
@@ -255,12 +257,12 @@ def _foot_loads(
     files: TrialFiles, sides: dict[str, str], motion: Kinematics, frames: tuple[Floats, Mask], cutoff: float | None
 ) -> FootLoads | None:
     """The loads of the ground on the bodies in `frames`: times (s), and which have a pose; None without any."""
-    time, posed = frames
+    time, has_pose = frames
     if files.assignments is not None and files.reactions is not None:
         return assigned_loads(files.assignments, files.reactions, motion, time, sides, cutoff=cutoff)
     if files.plates:
         markers = [(m.body, m.location) for m in files.markers]
-        return foot_loads(files.plates, motion, time, sides, cutoff=cutoff, markers=markers, posed=posed)
+        return foot_loads(files.plates, motion, time, sides, cutoff=cutoff, markers=markers, has_pose=has_pose)
     return None
 
 
@@ -311,7 +313,7 @@ def _cut(steps: TrialSteps, frames: Integers) -> TrialSteps:
         series=series,
         feet=feet,
         motion=motion.take(frames),
-        moved=steps.moved.take(frames),
+        coordinates=steps.coordinates.take(frames),
         status=steps.status[frames],
         net=None if steps.net is None else NetMoments(steps.net.rows, steps.net.values[frames]),
         residual=None if steps.residual is None else steps.residual[frames],
@@ -322,11 +324,11 @@ def _shared(steps: TrialSteps, chain: Chain, processing: Processing, tracking: T
     assert steps.trial is not None
     trial = steps.trial
     muscles = trial.muscles.scaled(processing.factors.strength)
-    crossed = (np.abs(trial.balance.arms[trial.balance.usable]) > 0).any(axis=(0, 2))
-    if not crossed.any():
+    has_muscle = (np.abs(trial.balance.arms[trial.balance.usable]) > 0).any(axis=(0, 2))
+    if not has_muscle.any():
         raise TrialError("no usable frame has a coordinate that muscles cross: there are no forces to share")
     by_row = chain.reserve if isinstance(chain.reserve, dict) else dict.fromkeys(trial.balance.rows, chain.reserve)
-    reserves = Reserves(np.where(crossed, [by_row.get(row, 0.0) for row in trial.balance.rows], 0.0))
+    reserves = Reserves(np.where(has_muscle, [by_row.get(row, 0.0) for row in trial.balance.rows], 0.0))
     sharing = share(trial.balance, muscles, Terms(processing.criterion, tracking=tracking), reserves)
     cosine = trial.fibres.cosine
     active = np.asarray(sharing.activations * muscles.strength / np.where(np.abs(cosine) > 1e-6, cosine, np.nan))

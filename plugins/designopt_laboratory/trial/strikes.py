@@ -48,7 +48,7 @@ def trial_cycles(
     notes, lacking = [], []
     for side in SIDES:
         of_side = {key: cycles_of({side: strikes.get(side, ())}, window) for key, strikes in usable.items()}
-        best = next((key for key, some in of_side.items() if some), None)
+        best = next((key for key, cycles_of_side in of_side.items() if cycles_of_side), None)
         if best is not None:
             cycles += of_side[best]
             notes.append(f"cycles of the {side} side: foot strikes by {_WORDS[best]}")
@@ -68,17 +68,17 @@ def _strikes_in_words(usable: Mapping[str, Strikes], side: str, window: tuple[fl
         _WORDS[key]: [f"{t:.3f}" for t in strikes.get(side, ()) if window[0] <= t <= window[1]]
         for key, strikes in usable.items()
     }
-    parts = [f"{words} at {', '.join(some)} s" for words, some in times.items() if some]
+    parts = [f"{words} at {', '.join(instants)} s" for words, instants in times.items() if instants]
     return f"foot strikes by {' and by '.join(parts)}" if parts else f"no foot strike by {' or '.join(times)}"
 
 
 def strikes_of_feet(
-    motion: Kinematics, time: Floats, feet: Mapping[str, str], posed: Mask | None = None
+    motion: Kinematics, time: Floats, feet: Mapping[str, str], has_pose: Mask | None = None
 ) -> dict[str, tuple[float, ...]]:
     """Strikes by side from kinematics: when a foot is farthest ahead of the pelvis (Zeni, Richards & Higginson, Gait
     Posture 27 (2008) 710).
 
-    Frames that are not `posed` (n,) have no strike. Ahead is the horizontal x axis of the body that carries both feet
+    Frames without `has_pose` (n,) have no strike. Ahead is the horizontal x axis of the body that carries both feet
     and moves on the ground, as in OpenSim's models.
     """
     from scipy.signal import find_peaks
@@ -91,14 +91,14 @@ def strikes_of_feet(
     strikes: dict[str, tuple[float, ...]] = {}
     for side, body in feet.items():
         distance = ((motion.origin[body] - motion.origin[root]) * ahead).sum(axis=1)
-        if posed is not None and posed.any():
-            distance = np.interp(time, time[posed], distance[posed])
+        if has_pose is not None and has_pose.any():
+            distance = np.interp(time, time[has_pose], distance[has_pose])
         swing = float(np.ptp(distance))
         if swing < 0.1:  # m: nobody walks
             strikes[side] = ()
             continue
         peaks, _ = find_peaks(distance, prominence=0.4 * swing, distance=max(int(SHORTEST / step), 1))
-        strikes[side] = tuple(float(time[i]) for i in peaks if posed is None or posed[i - 1 : i + 2].all())
+        strikes[side] = tuple(float(time[i]) for i in peaks if has_pose is None or has_pose[i - 1 : i + 2].all())
     return strikes
 
 

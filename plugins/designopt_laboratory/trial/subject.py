@@ -66,7 +66,7 @@ class Scaling:
             "measurements": bool(self.measurements),
             "manualScale": bool(self.factors),
         }
-        return tuple(method for method, used in use.items() if used)
+        return tuple(method for method, is_used in use.items() if is_used)
 
     def with_functional(self, setup: ScaleSetup, markers: tuple[OsimMarker, ...]) -> ScaleSetup:
         """The set-up with the weights of the functional joints among those of the `markers`."""
@@ -91,9 +91,11 @@ class MarkerSettings:
 
     def notes(self, recording: Recording) -> list[str]:
         """A sentence on names that do not replace a recorded one; `recording` has the names of the model."""
-        unused = [name for name, new in self.renamed.items() if new not in recording.marker_names]
-        near = nearest_or_all(unused[0], recording.marker_names) if unused else ""
-        return [f"rename_markers names '{', '.join(unused)}', which is not recorded{near}"] if unused else []
+        unused_names = [name for name, new in self.renamed.items() if new not in recording.marker_names]
+        near = nearest_or_all(unused_names[0], recording.marker_names) if unused_names else ""
+        return (
+            [f"rename_markers names '{', '.join(unused_names)}', which is not recorded{near}"] if unused_names else []
+        )
 
     def check(self, model: OsimModel, markers: tuple[OsimMarker, ...], recording: Recording, tasks: IkTasks) -> None:
         """Raise `MarkerError` for a recording that lacks markers which the pose needs: see `check_needed`."""

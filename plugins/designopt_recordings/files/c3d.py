@@ -40,27 +40,27 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
         message = f"there are {points.shape[2]} frames at {rate:g} Hz"
         raise RecordingError(message, file=file.name, position="parameters of POINT")
     time = (header["first_frame"] + np.arange(points.shape[2])) / rate
-    stated = unit or group.text("UNITS")
+    length_unit = unit or group.text("UNITS")
     up = up or group.text("Y_SCREEN")
-    if not stated:
+    if not length_unit:
         notes.append("the file does not state the unit of length (POINT:UNITS); mm is assumed")
     if not up:
         notes.append("the file does not say which axis is vertical (POINT:Y_SCREEN); Z is assumed")
-    stated, up = stated or "mm", up or "z"
+    length_unit, up = length_unit or "mm", up or "z"
     names, markers = markers_of(group, points, residuals, notes)
     with about(file.name, "parameters of POINT"):
-        scale = axes.length(stated)
+        scale = axes.length(length_unit)
         markers = axes.turned(markers * scale, up)
         if unit is None:
-            axes.check_size(markers, stated)
+            axes.check_size(markers, length_unit)
     integers = Group(parameters, "POINT").number("SCALE", -1.0) > 0.0
     analog = channels_of(parameters, content["data"]["analogs"], rate, float(time[0]), integers, notes)
     plates = () if analog is None else plates_of(parameters, analog, scale, up, notes)
     results = results_of(group, points, notes)
     numbers = Group(parameters, "PROCESSING").numbers()
-    marked = events(parameters)
+    event_list = events(parameters)
     with about(file.name, "header"):
-        return Recording(rate, time, names, markers, analog, plates, marked, results, numbers, tuple(notes))
+        return Recording(rate, time, names, markers, analog, plates, event_list, results, numbers, tuple(notes))
 
 
 def _opened(file: InputFile) -> Any:
@@ -116,5 +116,5 @@ def _corrected(values: Floats, group: Group, integers: bool) -> Floats:
     if not (integers and group.text("FORMAT").upper() == "UNSIGNED"):
         return np.asarray(values + (np.abs(offset) - offset) * factor)
     with np.errstate(invalid="ignore", divide="ignore"):
-        stored = np.where(factor != 0.0, np.round(values / factor + np.abs(offset)), 0.0)
-    return np.asarray((stored % 65536.0 - offset % 65536.0) * factor)
+        integers_of_file = np.where(factor != 0.0, np.round(values / factor + np.abs(offset)), 0.0)
+    return np.asarray((integers_of_file % 65536.0 - offset % 65536.0) * factor)

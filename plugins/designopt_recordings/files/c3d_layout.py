@@ -70,8 +70,8 @@ def _header(content: bytes, processor: int) -> _Header:
 def _real(content: bytes, at: int, processor: int) -> float:
     """The four-byte real of a processor; DEC exchanges its two words and stores four times the value."""
     if processor == _DEC:
-        swapped = content[at + 2 : at + 4] + content[at : at + 2]
-        return float(struct.unpack("<f", swapped)[0]) / 4.0
+        words = content[at + 2 : at + 4] + content[at : at + 2]
+        return float(struct.unpack("<f", words)[0]) / 4.0
     return float(struct.unpack_from(_ORDERS[processor] + "f", content, at)[0])
 
 
@@ -86,19 +86,19 @@ def _records(file: InputFile, start: int, processor: int) -> Iterator[tuple[str,
     for name, group, body, after in _walk(file, start, _ORDERS[processor]):
         if group < 0:
             groups[-group] = name
-            described = body
+            description = body
         else:
             kind, count = struct.unpack_from("bB", content, body) if body + 2 <= after else (0, 0)
             sizes = content[body + 2 : body + 2 + count]
             if kind not in _SIZES or count > _MOST_DIMENSIONS or (kind < 0 and not count):
                 raise _damaged(file, f"parameter '{name}' has an unknown type")
-            described = body + 2 + count + _SIZES[kind] * math.prod(sizes)
-            if kind > 0 and math.prod(sizes) > 0 and described < after:
+            description = body + 2 + count + _SIZES[kind] * math.prod(sizes)
+            if kind > 0 and math.prod(sizes) > 0 and description < after:
                 parameters.append((group, name, _first(content, body, kind, processor), math.prod(sizes)))
-        if described >= after or described + 1 + content[described] > after:
+        if description >= after or description + 1 + content[description] > after:
             raise _damaged(file, f"'{name}' is longer than its record")
-        if content[described] > _MOST_CHARACTERS:
-            raise _damaged(file, f"'{name}' has a description of {content[described]} characters")
+        if content[description] > _MOST_CHARACTERS:
+            raise _damaged(file, f"'{name}' has a description of {content[description]} characters")
     for group, name, first, values in parameters:
         if group not in groups:
             raise _damaged(file, f"parameter '{name}' belongs to no group")
@@ -179,15 +179,15 @@ def _check_data(file: InputFile, header: _Header, numbers: Mapping[str, float]) 
     if not frame:
         raise _refused(file, "header", "there are neither points nor channels in the file")
     frame_count = (len(file.content) - start) // frame
-    counted = header.last - header.first + 1
-    stated_frames = int(numbers.get("POINT:FRAMES", counted))
-    if header.last < _MOST and stated_frames < _MOST and stated_frames != counted:
-        raise _refused(file, "parameter POINT:FRAMES", f"it is {stated_frames}, the header says {counted}")
-    if frame_count < max(counted, stated_frames):
+    header_frames = header.last - header.first + 1
+    stated_frames = int(numbers.get("POINT:FRAMES", header_frames))
+    if header.last < _MOST and stated_frames < _MOST and stated_frames != header_frames:
+        raise _refused(file, "parameter POINT:FRAMES", f"it is {stated_frames}, the header says {header_frames}")
+    if frame_count < max(header_frames, stated_frames):
         raise _refused(
             file,
             "data section",
-            f"{frame_count} of {max(counted, stated_frames)} frames are in the file; it is truncated",
+            f"{frame_count} of {max(header_frames, stated_frames)} frames are in the file; it is truncated",
         )
 
 
@@ -200,8 +200,8 @@ def _check_scales(file: InputFile, header: _Header, counts: Mapping[str, int]) -
             raise _refused(file, f"parameter {name}", f"it has {count} values for {channels} channels")
 
 
-def _damaged(file: InputFile, what: str) -> RecordingError:
-    return _refused(file, "parameter section", f"{what}; the section is damaged")
+def _damaged(file: InputFile, message: str) -> RecordingError:
+    return _refused(file, "parameter section", f"{message}; the section is damaged")
 
 
 def _refused(file: InputFile, position: str, message: str) -> RecordingError:

@@ -37,9 +37,9 @@ def markers_of(group: Group, points: Floats, residuals: Floats, notes: list[str]
     labels = group.texts("LABELS")[: points.shape[1]]
     results = {name for key in _RESULTS for name in group.texts(key)}
     columns = [i for i, name in enumerate(labels) if name and not name.startswith("*") and name not in results]
-    unlabelled = points.shape[1] - len(columns) - sum(name in results for name in labels)
-    if unlabelled:
-        notes.append(f"{unlabelled} trajectories without a label are skipped")
+    unlabelled_count = points.shape[1] - len(columns) - sum(name in results for name in labels)
+    if unlabelled_count:
+        notes.append(f"{unlabelled_count} trajectories without a label are skipped")
     names = numbered(without_prefixes([labels[i] for i in columns], notes), "marker", notes)
     positions = np.moveaxis(points[:3, columns], (0, 1, 2), (2, 1, 0))
     return names, _present(positions, residuals[columns].T < 0.0, notes)
@@ -52,13 +52,13 @@ def results_of(group: Group, points: Floats, notes: list[str]) -> Points | None:
     names: list[str] = []
     kinds, units, factors, columns = [], [], [], []
     for key, (kind, parameter, si, is_known) in _RESULTS.items():
-        stated = group.text(parameter)
-        factor = is_known.get(stated.replace("·", "").replace(" ", "").lower())
+        file_unit = group.text(parameter)
+        factor = is_known.get(file_unit.replace("·", "").replace(" ", "").lower())
         for name in group.texts(key):
             if name in unread:
                 names.append(name)
                 kinds.append(kind)
-                units.append(si if factor is not None else stated)
+                units.append(si if factor is not None else file_unit)
                 factors.append(1.0 if factor is None else factor)
                 columns.append(unread.pop(name))
     if not names:

@@ -45,15 +45,15 @@ def read_csv(file: InputFile) -> TimeTable:
         raise lines.error(at, f"the first column is '{shortened(names[0])}'; it must be 'time' (s) or 'time_ms'")
     values, _ = read_rows(_without_comments(lines), at + 1, names, 0, split)
     milliseconds = "ms" in (part.lower() for part in kind.groups()[1:] if part)
-    in_degrees, assumed = _in_degrees(lines, at)
+    in_degrees, assumption = _in_degrees(lines, at)
     if list(names[1:]) != head[1:]:
         if in_degrees:
             raise lines.error(at, "a comment says inDegrees=yes, but columns have their own units; remove one of them")
-        values, assumed = values * np.array(factors), ""
+        values, assumption = values * np.array(factors), ""
     notes = incomplete(names[1:], values[:, 1:])
     time = values[:, 0] / 1000.0 if milliseconds else values[:, 0]
     with about(file.name):
-        return TimeTable(time, names[1:], values[:, 1:], in_degrees, "", tuple(notes), assumed)
+        return TimeTable(time, names[1:], values[:, 1:], in_degrees, "", tuple(notes), assumption)
 
 
 def _unit(cell: str) -> tuple[str, float]:

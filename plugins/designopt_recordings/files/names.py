@@ -10,7 +10,7 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else "?" for c in str(text).strip(" \0\t\r\n"))
 
 
-def numbered(names: Sequence[str], what: str, notes: list[str]) -> tuple[str, ...]:
+def numbered(names: Sequence[str], kind: str, notes: list[str]) -> tuple[str, ...]:
     """`names` made unique: the second 'Fx' is called 'Fx#2'; that is noted."""
     all_names, count = set(names), dict.fromkeys(names, 0)
     unique: list[str] = []
@@ -19,8 +19,8 @@ def numbered(names: Sequence[str], what: str, notes: list[str]) -> tuple[str, ..
         while count[name] > 1 and f"{name}#{count[name]}" in all_names:
             count[name] += 1
         unique.append(name if count[name] == 1 else f"{name}#{count[name]}")
-    if repeated := sorted(name for name, number in count.items() if number > 1):
-        notes.append(f"{what}s with the same label are numbered: {', '.join(repeated)}")
+    if duplicates := sorted(name for name, number in count.items() if number > 1):
+        notes.append(f"{kind}s with the same label are numbered: {', '.join(duplicates)}")
     return tuple(unique)
 
 

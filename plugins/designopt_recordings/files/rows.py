@@ -57,5 +57,5 @@ def incomplete(names: Sequence[str], values: Floats) -> list[str]:
     incomplete_columns = [f"'{name}' ({count})" for name, count in zip(names, missing, strict=True) if count]
     if not incomplete_columns:
         return []
-    more = f" and {len(incomplete_columns) - 6} more" if len(incomplete_columns) > 6 else ""
-    return [f"cells without a number in {', '.join(incomplete_columns[:6])}{more} of {len(values)} rows"]
+    remainder = f" and {len(incomplete_columns) - 6} more" if len(incomplete_columns) > 6 else ""
+    return [f"cells without a number in {', '.join(incomplete_columns[:6])}{remainder} of {len(values)} rows"]

@@ -35,9 +35,9 @@ def read_storage(file: InputFile) -> TimeTable:
         raise lines.error(at, f"the first column is '{shortened(names[0])}'; it must be 'time'")
     values, _ = read_rows(lines, at + 1, names, 0)
     notes = [*_counts(header, len(values), len(names)), *incomplete(names[1:], values[:, 1:])]
-    in_degrees, assumed = _in_degrees(lines, header)
+    in_degrees, assumption = _in_degrees(lines, header)
     with about(file.name):
-        return TimeTable(values[:, 0], names[1:], values[:, 1:], in_degrees, title, tuple(notes), assumed)
+        return TimeTable(values[:, 0], names[1:], values[:, 1:], in_degrees, title, tuple(notes), assumption)
 
 
 def labels(lines: Lines, at: int, names: Sequence[str], *, number_like: bool = False) -> tuple[str, ...]:
@@ -86,12 +86,12 @@ def _pair(line: str) -> tuple[str, str] | None:
 
 def _counts(header: dict[str, tuple[int, str]], rows: int, columns: int) -> list[str]:
     notes = []
-    for key, what, count in (("nrows", "rows", rows), ("ncolumns", "columns", columns)):
+    for key, kind, count in (("nrows", "rows", rows), ("ncolumns", "columns", columns)):
         if key in header and header[key][1] != str(count):
             stated_count = shortened(header[key][1])
             fewer = key == "nrows" and stated_count.isdecimal() and int(stated_count[:18]) > count
-            truncated = "; the file may be truncated" if fewer else ""
-            notes.append(f"the header says {stated_count} {what}, the file has {count}{truncated}")
+            hint = "; the file may be truncated" if fewer else ""
+            notes.append(f"the header says {stated_count} {kind}, the file has {count}{hint}")
     return notes
 
 

@@ -76,12 +76,12 @@ def _markers(lines: Lines) -> tuple[str, ...]:
 
 def _counts(header: dict[str, str], frames: int, markers: int) -> list[str]:
     notes = []
-    for key, what, count in (("numframes", "frames", frames), ("nummarkers", "markers", markers)):
+    for key, kind, count in (("numframes", "frames", frames), ("nummarkers", "markers", markers)):
         stated_count = header.get(key)
         if stated_count is not None and stated_count != str(count):
             fewer = key == "numframes" and stated_count.isdecimal() and int(stated_count[:18]) > count
-            truncated = "; the file may be truncated" if fewer else ""
-            notes.append(f"the header says {shortened(stated_count)} {what}, the file has {count}{truncated}")
+            hint = "; the file may be truncated" if fewer else ""
+            notes.append(f"the header says {shortened(stated_count)} {kind}, the file has {count}{hint}")
     return notes
 
 

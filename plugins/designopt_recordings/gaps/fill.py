@@ -74,10 +74,10 @@ def fill(
     positions never change. Raises `RecordingError` where a cluster has no shape. Nunes 2017, section 3.2.3.
     """
     names = list(recording.marker_names)
-    added = [
+    new_names = [
         n for members in clusters.values() for n in members if n not in names and static and n in static.marker_names
     ]
-    names += list(dict.fromkeys(added))
+    names += list(dict.fromkeys(new_names))
     positions = np.full((len(recording.time), len(names), 3), np.nan)
     positions[:, : len(recording.marker_names)] = recording.markers
     positions[~np.isfinite(positions).all(axis=2)] = np.nan
@@ -93,8 +93,8 @@ def fill(
     for j in np.flatnonzero((status == FrameStatus.MISSING_MARKER).any(axis=0)):
         positions[:, j], where = interpolated(recording.time, positions[:, j], longest)
         status[where, j] = FrameStatus.INTERPOLATED
-    filled = replace(recording, marker_names=tuple(names), markers=positions)
-    return Filling(filled, status, misfit)
+    complete_recording = replace(recording, marker_names=tuple(names), markers=positions)
+    return Filling(complete_recording, status, misfit)
 
 
 def _column(body: str, name: str, names: Sequence[str]) -> int:
@@ -128,8 +128,8 @@ def _fill_cluster(
     method: Method,
 ) -> float:
     """Fill `positions` and `status` of one cluster in place; returns the RMS misfit of the measured markers, m."""
-    measured = np.isfinite(positions[:, columns, 0])
-    squares, count = _rebuild(positions, status, columns, cluster_shape, measured, method)
+    has_marker = np.isfinite(positions[:, columns, 0])
+    squares, count = _rebuild(positions, status, columns, cluster_shape, has_marker, method)
     lacking = np.flatnonzero((status[:, columns] == FrameStatus.MISSING_MARKER).any(axis=1))
     if lacking.size:
         _interpolate_to_three(time, positions, status, columns, cluster_shape, lacking, longest)
@@ -147,19 +147,19 @@ def _rebuild(
     only: Integers | None = None,
 ) -> tuple[float, int]:
     """Rebuild missing markers of frames with three present ones; sum of squared misfits of these and their number."""
-    which, pose = np.array(columns), {"rigid": fit, "triad": fit_triad}[method]
-    chosen = np.arange(len(positions)) if only is None else only
+    marker_columns, pose = np.array(columns), {"rigid": fit, "triad": fit_triad}[method]
+    rows = np.arange(len(positions)) if only is None else only
     squares, count = 0.0, 0
-    patterns, member = np.unique(present[chosen], axis=0, return_inverse=True)
+    patterns, member = np.unique(present[rows], axis=0, return_inverse=True)
     for i, pattern in enumerate(patterns):
-        frames = chosen[np.asarray(member).ravel() == i]
+        frames = rows[np.asarray(member).ravel() == i]
         if not spread(cluster_shape[pattern]):
             continue
-        visible = positions[frames[:, None], which[pattern]]
+        visible = positions[frames[:, None], marker_columns[pattern]]
         rotation, translation, rms = pose(cluster_shape[pattern], visible)
         squares, count = squares + float(np.sum(rms**2)), count + len(frames)
         if not pattern.all():
-            gone = which[~pattern]
+            gone = marker_columns[~pattern]
             rebuilt = np.einsum("fij,kj->fki", rotation, cluster_shape[~pattern]) + translation[:, None]
             positions[frames[:, None], gone] = rebuilt
             status[frames[:, None], gone] = FrameStatus.REBUILT
@@ -201,13 +201,13 @@ def interpolated(time: ArrayLike, positions: ArrayLike, longest: float = 0.2) ->
 
     t, values = np.asarray(time, dtype=float), np.array(positions, dtype=float)
     present = np.isfinite(values).all(axis=1)
-    filled = np.zeros(len(t), dtype=bool)
+    is_filled = np.zeros(len(t), dtype=bool)
     if present.sum() < 4:
-        return values, filled
+        return values, is_filled
     step = float(np.median(np.diff(t)))
     for first, end in runs(~present):
         if first > 0 and end < len(t) and t[end] - t[first - 1] <= longest + 1.001 * step:
-            filled[first:end] = True
-    if filled.any():
-        values[filled] = CubicSpline(t[present], values[present])(t[filled])
-    return values, filled
+            is_filled[first:end] = True
+    if is_filled.any():
+        values[is_filled] = CubicSpline(t[present], values[present])(t[is_filled])
+    return values, is_filled

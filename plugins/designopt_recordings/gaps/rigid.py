@@ -19,12 +19,12 @@ def fit(reference: Floats, positions: Floats) -> tuple[Floats, Floats, Floats]:
     excluded: Söderkvist and Wedin 1993, J. Biomech. 26, 1473.
     """
     centre, centres = reference.mean(axis=0), positions.mean(axis=1)
-    local, moved = reference - centre, positions - centres[:, None]
-    u, _, vt = np.linalg.svd(np.einsum("fki,kj->fij", moved, local))
+    local, offsets = reference - centre, positions - centres[:, None]
+    u, _, vt = np.linalg.svd(np.einsum("fki,kj->fij", offsets, local))
     sign = np.ones((len(positions), 3))
     sign[:, 2] = np.sign(np.linalg.det(u @ vt))
     rotation = (u * sign[:, None, :]) @ vt
-    residual = moved - np.einsum("fij,kj->fki", rotation, local)
+    residual = offsets - np.einsum("fij,kj->fki", rotation, local)
     rms = np.sqrt(np.mean(np.sum(residual**2, axis=2), axis=1))
     return rotation, centres - np.einsum("fij,j->fi", rotation, centre), rms
 

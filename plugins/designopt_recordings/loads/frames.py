@@ -68,14 +68,16 @@ def load_at(
     beyond = (plate_sample < -0.5) | (plate_sample > len(wrench) - 0.5)
     bad = beyond | ~finite[before] | ~finite[after]
     nearest = np.clip(np.round(plate_sample).astype(int), 0, len(wrench) - 1)
-    loaded = mask[nearest] & ~bad
-    sampled = replace(plate, force=at[:, :3], moment=at[:, 3:], rate=plate.rate, start=0.0)
-    loaded &= np.asarray(sampled.force @ plate.normal > 0.0)  # a filter may swing below zero at a contact's end
-    point, free = centre_of_pressure(sampled, loaded)
-    at[~loaded] = 0.0
+    is_loaded = mask[nearest] & ~bad
+    plate_at_frames = replace(plate, force=at[:, :3], moment=at[:, 3:], rate=plate.rate, start=0.0)
+    is_loaded &= np.asarray(
+        plate_at_frames.force @ plate.normal > 0.0
+    )  # a filter may swing below zero at a contact's end
+    point, free = centre_of_pressure(plate_at_frames, is_loaded)
+    at[~is_loaded] = 0.0
     at[bad], point[bad], free[bad] = np.nan, np.nan, np.nan
     status = np.where(bad, int(FrameStatus.MISSING_LOAD), int(FrameStatus.OK))
-    return PlateLoad(plate.name, at[:, :3], at[:, 3:], point, free, loaded, status)
+    return PlateLoad(plate.name, at[:, :3], at[:, 3:], point, free, is_loaded, status)
 
 
 def _missing(plate: ForcePlate, count: int) -> PlateLoad:

@@ -73,7 +73,7 @@ def bearing_segment(
         axis=1,
     )
     count = len(recording.time)
-    which, distance = np.full(count, -1), np.full(count, np.nan)
+    segment_index, distance = np.full(count, -1), np.full(count, np.nan)
     status = load.status.copy()
     for first, end in runs(load.loaded):
         rows = slice(first, end)
@@ -82,14 +82,14 @@ def bearing_segment(
             status[rows] = FrameStatus.AMBIGUOUS_PLATE
             continue
         nearest = np.nanargmin(distances[rows][is_visible], axis=1)
-        chosen = int(np.bincount(nearest).argmax())
-        distance[rows] = distances[rows, chosen]
+        segment = int(np.bincount(nearest).argmax())
+        distance[rows] = distances[rows, segment]
         near = float(np.nanmean(distance[rows])) <= reach
         if near:
-            which[rows] = chosen
-        if not near or np.mean(nearest == chosen) < _SHARE:
+            segment_index[rows] = segment
+        if not near or np.mean(nearest == segment) < _SHARE:
             status[rows] = FrameStatus.AMBIGUOUS_PLATE
-    return Bearing(plate.name, names, which, distance, status)
+    return Bearing(plate.name, names, segment_index, distance, status)
 
 
 def outline_distances(markers: Floats, plate: ForcePlate, point: Floats, clearance: float) -> Floats:

@@ -73,7 +73,7 @@ def normalised(
 
     t, array = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
     columns = array.reshape(len(array), -1)
-    resampled = np.full((len(cycles), samples, columns.shape[1]), np.nan)
+    cycle_values = np.full((len(cycles), samples, columns.shape[1]), np.nan)
     half = 0.5 * float(np.median(np.diff(t))) if len(t) > 1 else 0.0
     for first, end in runs(np.isfinite(columns).all(axis=1)):
         if end - first < 4:
@@ -82,9 +82,9 @@ def normalised(
         for i, cycle in enumerate(cycles):
             if t[first] - half <= cycle.start and cycle.end <= t[end - 1] + half:
                 instants = np.linspace(cycle.start, cycle.end, samples)
-                resampled[i] = spline(np.clip(instants, t[first], t[end - 1]) if bounded else instants)
-    complete = np.asarray(np.isfinite(resampled).all(axis=(1, 2)))
-    return resampled.reshape(len(cycles), samples, *array.shape[1:]), complete
+                cycle_values[i] = spline(np.clip(instants, t[first], t[end - 1]) if bounded else instants)
+    complete = np.asarray(np.isfinite(cycle_values).all(axis=(1, 2)))
+    return cycle_values.reshape(len(cycles), samples, *array.shape[1:]), complete
 
 
 def band(cycles: ArrayLike) -> Band:

@@ -93,8 +93,8 @@ def gap_notes(time: Floats) -> list[str]:
     if not len(rows):
         return []
     first = f"{time[rows[0]]:.6g} and {time[rows[0] + 1]:.6g} s"
-    more = f", nor in {len(rows) - 1} further gap{'s' if len(rows) > 2 else ''}" if len(rows) > 1 else ""
-    return [f"no rows between {first}{more}: nothing is known there"]
+    further_gaps = f", nor in {len(rows) - 1} further gap{'s' if len(rows) > 2 else ''}" if len(rows) > 1 else ""
+    return [f"no rows between {first}{further_gaps}: nothing is known there"]
 
 
 def _wide(time: Floats) -> Mask:
@@ -120,26 +120,26 @@ def spline_values(time: Floats, values: Floats, at: Floats, degree: int = 5) -> 
     result = np.full((len(at), values.shape[1]), np.nan)
     for rows, columns in finite_runs(values):
         t = time[rows]
-        chosen = _uneven_rows(t, close)
+        knots = _uneven_rows(t, close)
         inside = (at >= t[0] - margin) & (at <= t[-1] + margin)
-        usable = min(degree, len(chosen) - 1)
+        usable = min(degree, len(knots) - 1)
         usable -= 1 - usable % 2  # an odd degree
         if usable < 1:
             continue
-        spline = make_interp_spline(t[chosen], values[rows][chosen][:, columns], k=usable)
+        spline = make_interp_spline(t[knots], values[rows][knots][:, columns], k=usable)
         result[np.ix_(inside, columns)] = spline(at[inside])
     return result
 
 
 def _uneven_rows(time: Floats, step: float) -> list[int]:
     """Rows of `time` (n,) at least `step` after the row chosen before, and the last row."""
-    chosen = [0]
+    rows = [0]
     for i in range(1, len(time)):
-        if time[i] - time[chosen[-1]] >= step:
-            chosen.append(i)
-    if chosen[-1] != len(time) - 1:
-        chosen[-1 if len(chosen) > 1 else len(chosen) :] = [len(time) - 1]
-    return chosen
+        if time[i] - time[rows[-1]] >= step:
+            rows.append(i)
+    if rows[-1] != len(time) - 1:
+        rows[-1 if len(rows) > 1 else len(rows) :] = [len(time) - 1]
+    return rows
 
 
 def _widest(time: Floats) -> str:

@@ -39,10 +39,10 @@ def find_lag(
     a, b = _even(t, np.asarray(reference, dtype=float), step), _even(u, np.asarray(delayed_values, dtype=float), step)
     lags, correlations = _correlations(a, b)
     seconds = lags * step + (u[0] - t[0])  # of sample 0 of one against sample 0 of the other
-    allowed = (np.abs(seconds) <= longest + 0.5 * step) & np.isfinite(correlations)
-    if not allowed.any():
+    usable = (np.abs(seconds) <= longest + 0.5 * step) & np.isfinite(correlations)
+    if not usable.any():
         raise RecordingError(f"within {longest:g} s the signals do not overlap, or one of them is constant")
-    best = int(np.flatnonzero(allowed)[np.argmax(correlations[allowed])])
+    best = int(np.flatnonzero(usable)[np.argmax(correlations[usable])])
     return Lag(float(seconds[best] + step * _vertex(correlations, best)), float(correlations[best]))
 
 
@@ -63,9 +63,9 @@ def delayed(values: ArrayLike, rate: float, delay: float) -> Floats:
     before = np.clip(np.floor(sample_position + 1e-9).astype(int), 0, len(array) - 1)
     after = np.clip(np.ceil(sample_position - 1e-9).astype(int), 0, len(array) - 1)
     share = np.where(after > before, sample_position - before, 0.0)[:, None]
-    shifted = np.where(share == 0.0, columns[before], (1.0 - share) * columns[before] + share * columns[after])
-    shifted[(sample_position < -1e-9) | (sample_position > len(array) - 1 + 1e-9)] = np.nan
-    return np.asarray(shifted.reshape(array.shape))
+    values_between = np.where(share == 0.0, columns[before], (1.0 - share) * columns[before] + share * columns[after])
+    values_between[(sample_position < -1e-9) | (sample_position > len(array) - 1 + 1e-9)] = np.nan
+    return np.asarray(values_between.reshape(array.shape))
 
 
 def _even(time: Floats, values: Floats, step: float) -> Floats:

@@ -16,8 +16,8 @@ EDGE = 5
 
 def runs(mask: ArrayLike) -> list[tuple[int, int]]:
     """Where `mask` (n,) is true: (first, end) of every run, `end` not included."""
-    padded = np.concatenate([[False], np.asarray(mask, dtype=bool), [False]]).astype(np.int8)
-    steps = np.diff(padded)
+    edges = np.concatenate([[False], np.asarray(mask, dtype=bool), [False]]).astype(np.int8)
+    steps = np.diff(edges)
     return list(zip(np.flatnonzero(steps == 1).tolist(), np.flatnonzero(steps == -1).tolist(), strict=True))
 
 
@@ -42,11 +42,11 @@ def run_by_run(values: ArrayLike, function: Callable[[Floats], Floats], least: i
     """
     array = np.asarray(values, dtype=float)
     columns = array.reshape(len(array), -1)
-    transformed = np.full(columns.shape, np.nan)
+    result = np.full(columns.shape, np.nan)
     for rows, run_columns in finite_runs(columns):
         if rows.stop - rows.start >= least:
-            transformed[rows, run_columns] = function(columns[rows][:, run_columns])
-    return transformed.reshape(array.shape)
+            result[rows, run_columns] = function(columns[rows][:, run_columns])
+    return result.reshape(array.shape)
 
 
 def near_ends(finite: ArrayLike, width: int = EDGE) -> Mask:

@@ -36,10 +36,10 @@ def cascade_measures(A: Floats, B: Floats, C: Floats, delay: Floats, pid: PID, g
         M, noise, command, direct = _closed(R[rows], B0[rows], B1[rows], C[rows], rate[rows], int(d), pid, gain, rows)
         modes = np.linalg.eigvals(M)
         radius[rows], damping[rows] = np.abs(modes).max(axis=1), damping_ratio(modes)
-        still = np.flatnonzero(radius[rows] < 1.0)
-        if len(still):
-            variance = variance_of(M[still], noise[still], command[still], radius[rows[still]])
-            noise_gain[rows[still]] = np.sqrt(direct[still] ** 2 + variance)
+        stable_rows = np.flatnonzero(radius[rows] < 1.0)
+        if len(stable_rows):
+            variance = variance_of(M[stable_rows], noise[stable_rows], command[stable_rows], radius[rows[stable_rows]])
+            noise_gain[rows[stable_rows]] = np.sqrt(direct[stable_rows] ** 2 + variance)
     stable = np.flatnonzero(radius < 1.0)
 
     def response(each: NDArray[np.intp], w: Floats) -> tuple[Floats, Floats]:

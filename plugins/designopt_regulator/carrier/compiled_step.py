@@ -71,7 +71,7 @@ def c_source(pattern: Loops, states: int) -> str:
     numbers = ca.SX.sym("numbers", len(list(leaves(pattern))))
     loops = with_structure(pattern, iter(ca.vertsplit(numbers)))
     x, command, load = (ca.SX.sym(name, size) for name, size in (("x", states), ("command", 2), ("load", 2)))
-    memory, measured, references, h = (
+    memory, measurement, references, h = (
         ca.SX.sym(name, size) for name, size in (("memory", 6), ("seen", 3), ("wanted", 3), ("h", 1))
     )
 
@@ -79,35 +79,35 @@ def c_source(pattern: Loops, states: int) -> str:
     held_inputs = tuple(ca.vertsplit(command)), tuple(ca.vertsplit(load))
     after = runge_kutta(lambda x: loops.motion.rates(ca, x, *held_inputs), state, h)
     state_terms = ca.vertsplit(memory)
-    commands, remembered = sample(
+    commands, next_memory = sample(
         ca,
         loops,
         (
             Memory(state_terms[0], state_terms[1], state_terms[2]),
             Memory(state_terms[3], state_terms[4], state_terms[5]),
         ),
-        Measured(*ca.vertsplit(measured)),
+        Measured(*ca.vertsplit(measurement)),
         References(*ca.vertsplit(references)),
     )
     functions = {
-        "carrier_sample": ([numbers, memory, measured, references], [commands, tuple(leaves(remembered))]),
+        "carrier_sample": ([numbers, memory, measurement, references], [commands, tuple(leaves(next_memory))]),
         "carrier_step": ([numbers, x, command, load, h], [after]),
         "carrier_power": ([numbers, x], [(loops.motion.drive_power(ca, state),)]),
     }
-    generated = scalar_code(
+    code = scalar_code(
         [
             ca.Function(name, arguments, [ca.vertcat(*result) for result in results], {"cse": True})
             for name, (arguments, results) in functions.items()
         ]
     )
-    assert generated is not None, "an operation of the loops has no lanes"
+    assert code is not None, "an operation of the loops has no lanes"
     sizes = {"NX": states, "NM": 6, "NP": numbers.numel()}
     defines = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
     elementary, driver = (
         files(package).joinpath(name).read_text(encoding="utf-8")
         for package, name in (("designopt.dynamics", "elementary.c"), ("designopt_regulator.carrier", "step.c"))
     )
-    return f"{elementary}\n{generated}\n{defines}\n{driver}"
+    return f"{elementary}\n{code}\n{defines}\n{driver}"
 
 
 def _address(array: NDArray[Any] | None) -> ctypes.c_void_p | None:

@@ -173,8 +173,8 @@ class TrackedCarrier:
             name, clearance = self.soft_ground.soil, self.soft_ground.clearance
             depth = soil.sinkage(soil.SOILS[name], *on_tracks(self.vehicle, self.vehicle.mass))
             if depth > clearance:
-                what = f"the tracks sink {depth:.3g} m into {name}, deeper than the clearance of {clearance:g} m"
-                warnings.warn(f"soft_ground: {what}", stacklevel=2)
+                message = f"the tracks sink {depth:.3g} m into {name}, deeper than the clearance of {clearance:g} m"
+                warnings.warn(f"soft_ground: {message}", stacklevel=2)
 
     def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
         """A sentence if no objective and no limit penalises the noise that derivatives amplify."""
@@ -222,8 +222,8 @@ class TrackedCarrier:
             else:
                 answers.append(None)
                 rows.append((scene, settings))
-        computed = iter(self._answers(rows, arrays) if rows else [])
-        return [next(computed) if answer is None else answer for answer in answers]
+        remaining_answers = iter(self._answers(rows, arrays) if rows else [])
+        return [next(remaining_answers) if answer is None else answer for answer in answers]
 
     # ------------------------------------------------------------------------------------------------- one row
 
@@ -304,8 +304,8 @@ class TrackedCarrier:
         for name, value in fixed_values.items():
             least = 0.0 if name in ("td", "b") else _SMALLEST
             if not least <= value <= (1.5 if name == "b" else np.finfo(float).max):
-                allowed = {"td": "at least 0", "b": "between 0 and 1.5"}.get(name, "above 0")
-                raise InvalidDesign(f"{name}{ending}: {value:g} must be {allowed}")
+                bound = {"td": "at least 0", "b": "between 0 and 1.5"}.get(name, "above 0")
+                raise InvalidDesign(f"{name}{ending}: {value:g} must be {bound}")
             if unusual(value):
                 raise InvalidDesign(f"{name}{ending}: {value:g} {UNUSUAL}")
         fixed_by_kind = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
@@ -337,20 +337,20 @@ class TrackedCarrier:
             horizon=self.horizon,
         )
         delay_steps = np.array([scene.delay_steps for scene in scenes])
-        simulated = partial(
+        simulation = partial(
             simulate, p, controllers["speed"], controllers["course"], delay_steps=delay_steps, substeps=self.substeps,
-            schedule=self.gain_schedule, rate_loop=inner, watched=self.tuned,
+            schedule=self.gain_schedule, rate_loop=inner, quality_loops=self.tuned,
         )  # fmt: skip
-        runs = simulated(manoeuvre=manoeuvre, trace=bool(arrays) or manoeuvre.noise is not None)
+        runs = simulation(manoeuvre=manoeuvre, trace=bool(arrays) or manoeuvre.noise is not None)
         figures = self._figures(runs, p, controllers, inner, speed, target, delay_steps / self.substeps)
         if manoeuvre.noise is not None:
-            quiet = simulated(manoeuvre=replace(manoeuvre, noise=None), trace=True)
+            quiet = simulation(manoeuvre=replace(manoeuvre, noise=None), trace=True)
             figures["noise_command"] = noise_command(runs, quiet, self.tuned[0])
         names, columns = list(figures), [values.tolist() for values in figures.values()]
         answers: list[Answer | Exception] = []
         for i, values in enumerate(zip(*columns, strict=True)):
             if runs.failed[i]:
-                answers.append(Diverged(f"speed or heading diverged at {runs.ended[i]:g} s", reason="bounds"))
+                answers.append(Diverged(f"speed or heading diverged at {runs.divergence_time[i]:g} s", reason="bounds"))
                 continue
             outputs = dict(zip(names, values, strict=True))
             if outputs["not_risen"]:

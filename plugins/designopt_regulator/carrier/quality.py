@@ -71,13 +71,13 @@ def quality(
             e = wrapped(np, e)
         return np.asarray(e * per_step)
 
-    start, turn, rest = errors(before, 0, step + 1), errors(after, step, load + 1), errors(after, load, None)
+    start, turn, recovery = errors(before, 0, step + 1), errors(after, step, load + 1), errors(after, load, None)
     rise = _crossed(turn, _RISE[1], h) - np.where(np.isinf(rise_start := _crossed(turn, _RISE[0], h)), 0.0, rise_start)
     overshoot = np.maximum(-turn.min(axis=1), 0.0)  # up to t2: what comes then has not moved the output yet
-    ise = sum(trapezoids(e * e, h) for e in (start, turn, rest))
-    start, turn, rest = np.abs(start), np.abs(turn), np.abs(rest)
-    itae = sum(trapezoids(e * (h * np.arange(e.shape[1])), h) for e in (turn, rest))
-    iae_step, iae_load = trapezoids(start, h) + trapezoids(turn, h), trapezoids(rest, h)
+    ise = sum(trapezoids(e * e, h) for e in (start, turn, recovery))
+    start, turn, recovery = np.abs(start), np.abs(turn), np.abs(recovery)
+    itae = sum(trapezoids(e * (h * np.arange(e.shape[1])), h) for e in (turn, recovery))
+    iae_step, iae_load = trapezoids(start, h) + trapezoids(turn, h), trapezoids(recovery, h)
     window = load - step
     outside = _last(turn > times.band)
     not_settled = outside == window
@@ -92,7 +92,7 @@ def quality(
         not_settled=not_settled.astype(float),
         residual_error=turn[:, -1],
         rise=rise,
-        load_peak=rest.max(axis=1),
+        load_peak=recovery.max(axis=1),
         tv=np.abs(np.diff(output, axis=1, prepend=trim[:, None])).sum(axis=1),
         effort=T * ((output - trim[:, None]) ** 2).sum(axis=1),
         sat_fraction=(output != raw).mean(axis=1),

@@ -185,8 +185,8 @@ def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Flo
     """Root mean square (n,) of a loop's command due to noise."""
     assert noisy.trace is not None
     assert quiet.trace is not None
-    added = getattr(noisy.trace, f"{loop}_command")[:-1] - getattr(quiet.trace, f"{loop}_command")[:-1]
-    return np.asarray(np.sqrt((np.ascontiguousarray(added.T) ** 2).mean(axis=1)))
+    difference = getattr(noisy.trace, f"{loop}_command")[:-1] - getattr(quiet.trace, f"{loop}_command")[:-1]
+    return np.asarray(np.sqrt((np.ascontiguousarray(difference.T) ** 2).mean(axis=1)))
 
 
 def rate_loop(design: Mapping[str, float]) -> dict[str, float]:

@@ -99,7 +99,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class SimulatedRuns:
-    """Results of n runs. Rows with `failed` True diverged at `ended` (s): their outputs have no meaning.
+    """Results of n runs. Rows with `failed` True diverged at `divergence_time` (s): their outputs have no meaning.
 
     `quality` contains the watched loops, `energy` (n,) is the work of the tracks (J), `sharp` (n,) the share of samples
     with a radius below half the distance of the tracks, for which Nikitin's law is extrapolated, `final` (5, n) are the
@@ -111,7 +111,7 @@ class SimulatedRuns:
     sharp: Floats
     final: Floats
     failed: NDArray[np.bool_]
-    ended: Floats
+    divergence_time: Floats
     trace: Trace | None
 
 
@@ -131,14 +131,14 @@ def simulate(
     substeps: int = 5,
     schedule: Schedule | None = None,
     rate_loop: RateLoop | None = None,
-    watched: Collection[Loop] = ("speed", "course"),
+    quality_loops: Collection[Loop] = ("speed", "course"),
     trace: bool = False,
     machine_code: bool = True,
 ) -> SimulatedRuns:
     """Run n vehicles through a manoeuvre; `delay_steps` (n,) is their delay in integration steps.
 
     Both controllers have the same sample time, divided into `substeps` integration steps. All arrays have n rows.
-    `watched` are the loops whose quality is computed. Without `machine_code` NumPy is used in any case.
+    `quality_loops` are the loops whose quality is computed. Without `machine_code` NumPy is used in any case.
     """
     n = len(plant)
     parts, order = [], []
@@ -157,7 +157,7 @@ def simulate(
             for first in range(0, len(alike), together):
                 part = setup.rows(slice(first, first + together))
                 record = _by_numpy(part) if code is None else _by_machine(part, code)
-                parts.append(_assessed(part, record, watched, trace))
+                parts.append(_assessed(part, record, quality_loops, trace))
             order.append(alike)
     return _joined(parts, np.argsort(np.concatenate(order)))
 
@@ -203,7 +203,7 @@ class _Record(NamedTuple):
     power: Floats
     commands: tuple[Floats, Floats, Floats, Floats]  # speed, before clipping, heading, before clipping
     final: Floats  # (5, n)
-    ended: NDArray[np.int64]  # the sample at whose end a row had diverged, or 0
+    divergence_sample: NDArray[np.int64]  # the sample at whose end a row had diverged, or 0
 
 
 def _setup(
@@ -217,18 +217,18 @@ def _setup(
     schedule: Schedule | None,
 ) -> _Setup:
     m, T, n = manoeuvre, speed_regulator.sample_time, len(plant)
-    rest = np.zeros(n)
-    rate_loop = rate_loop or RateLoop(rest, rest)
+    zeros = np.zeros(n)
+    rate_loop = rate_loop or RateLoop(zeros, zeros)
     trim, difference = vehicle.trim(plant, m.speed), vehicle.trim_difference(plant, m.speed)
     gain = None if schedule is None else Gain(np.full(n, schedule.reference_speed), np.full(n, schedule.min_speed))
     forces = [plant.max_force * (trim + side * difference) for side in (-1.0, 1.0)]
-    start: State = (m.speed, rest, rest, *forces)
+    start: State = (m.speed, zeros, zeros, *forces)
     if slips := bool(plant.shear_modulus.any()):
         start += tuple(m.speed / (1.0 - slip) for slip in trim_slip(plant, *forces))
     loops = Loops(
         motion=SlippingMotion.of_vehicle(plant) if slips else vehicle.VehicleDynamics.of_vehicle(plant),
         speed=Law.with_settings(speed_regulator, m.speed),
-        course=Law.with_settings(course_regulator, rest),
+        course=Law.with_settings(course_regulator, zeros),
         schedule=gain,
         forward=rate_loop.forward,
         rate_gain=rate_loop.gain,
@@ -237,11 +237,11 @@ def _setup(
     return _Setup(
         loops=loops,
         start=start,
-        memory=(Memory.at_rest(m.speed, trim), Memory.at_rest(rest, difference / rate_loop.forward)),
+        memory=(Memory.at_rest(m.speed, trim), Memory.at_rest(zeros, difference / rate_loop.forward)),
         trim=(trim, difference),
-        before=(m.speed, rest),
+        before=(m.speed, zeros),
         after=(m.target_speed, m.turn),
-        load=(-plant.weight * m.grade, m.moment, rest if m.feed is None else m.feed),
+        load=(-plant.weight * m.grade, m.moment, zeros if m.feed is None else m.feed),
         noise=m.noise,
         delay=np.asarray(delay_steps),
         times=Times(m.step_at, m.load_at, T, substeps, m.band),
@@ -254,7 +254,7 @@ def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
     n, times, samples = len(rows.delay), rows.times, rows.samples
     nodes = samples * times.substeps + 1
     motion, commands, final = np.zeros((n, 4, nodes)), np.zeros((n, 4, samples)), np.zeros((n, len(rows.start)))
-    ended = np.zeros(n, np.dtype("l"))
+    divergence_sample = np.zeros(n, np.dtype("l"))
     numbers, start, memory, before, after, load = (
         np.stack(list(leaves(part)), axis=1)
         for part in (rows.loops, rows.start, rows.memory, rows.before, rows.after, rows.load)
@@ -271,11 +271,11 @@ def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
             "bound": _LIMIT,
         },
         [numbers, start, memory, before, after, load, rows.delay.astype("l"), noise],
-        [motion, commands, final, ended],
+        [motion, commands, final, divergence_sample],
     )
-    final[ended > 0] = 0.0
+    final[divergence_sample > 0] = 0.0
     tracks = (commands[:, 0], commands[:, 1], commands[:, 2], commands[:, 3])
-    return _Record(motion[:, 0], motion[:, 1], motion[:, 2], motion[:, 3], tracks, final.T[:5], ended)
+    return _Record(motion[:, 0], motion[:, 1], motion[:, 2], motion[:, 3], tracks, final.T[:5], divergence_sample)
 
 
 def _by_numpy(rows: _Setup) -> _Record:
@@ -285,35 +285,35 @@ def _by_numpy(rows: _Setup) -> _Record:
     step_at, load_at = (round(at / times.sample_time) for at in (times.step_at, times.load_at))
     record, commands = np.zeros((4, samples * substeps + 1, n)), np.zeros((4, samples, n))
     forces = np.empty((samples + 1, 2, n))
-    x, memory, each, rest = rows.start, rows.memory, np.arange(n), np.zeros(n)
+    x, memory, each, zeros = rows.start, rows.memory, np.arange(n), np.zeros(n)
     forces[0] = x[3:5]
-    ended = np.zeros(n, np.int64)
+    divergence_sample = np.zeros(n, np.int64)
     for k in range(samples):
         reference = rows.after if k >= step_at else rows.before
-        force, moment, feed = rows.load if k >= load_at else (rest, rest, rest)
-        measured = Measured(*x[:3])
+        force, moment, feed = rows.load if k >= load_at else (zeros, zeros, zeros)
+        measurement = Measured(*x[:3])
         if rows.noise is not None:
-            measured = measured._replace(speed=x[0] + rows.noise[:, 0, k], course=x[2] + rows.noise[:, 1, k])
-        outputs, memory = sample(np, loops, memory, measured, References(*reference, feed))
+            measurement = measurement._replace(speed=x[0] + rows.noise[:, 0, k], course=x[2] + rows.noise[:, 1, k])
+        outputs, memory = sample(np, loops, memory, measurement, References(*reference, feed))
         commands[:, k] = outputs[:4]
         forces[k + 1] = outputs[4:]
         for node in range(k * substeps, (k + 1) * substeps):
-            delayed = forces[np.where(node < rows.delay, 0, 1 + (node - rows.delay) // substeps), :, each].T
+            delayed_forces = forces[np.where(node < rows.delay, 0, 1 + (node - rows.delay) // substeps), :, each].T
             record[:, node] = *x[:3], motion.drive_power(np, x)
-            x = runge_kutta(partial(motion.rates, np, command=tuple(delayed), load=(force, moment)), x, h)
+            x = runge_kutta(partial(motion.rates, np, command=tuple(delayed_forces), load=(force, moment)), x, h)
         bad = ~((np.abs(x[0]) <= _LIMIT) & (np.abs(x[2]) <= _LIMIT) & np.isfinite(x).all(axis=0))
         if bad.any():  # put to rest, where they disturb no check; their figures are void
-            ended[bad & (ended == 0)] = k + 1
+            divergence_sample[bad & (divergence_sample == 0)] = k + 1
             x, memory = (with_structure(part, (np.where(bad, 0.0, a) for a in leaves(part))) for part in (x, memory))
     record[:, -1] = *x[:3], motion.drive_power(np, x)
     speed, yaw_rate, course, power = np.ascontiguousarray(record.transpose(0, 2, 1))
     u, u_raw, w, w_raw = np.ascontiguousarray(commands.transpose(0, 2, 1))
     final = np.array(x[:5])
-    final[:, ended > 0] = 0.0
-    return _Record(speed, yaw_rate, course, power, (u, u_raw, w, w_raw), final, ended)
+    final[:, divergence_sample > 0] = 0.0
+    return _Record(speed, yaw_rate, course, power, (u, u_raw, w, w_raw), final, divergence_sample)
 
 
-def _assessed(rows: _Setup, record: _Record, watched: Collection[Loop], trace: bool) -> SimulatedRuns:
+def _assessed(rows: _Setup, record: _Record, quality_loops: Collection[Loop], trace: bool) -> SimulatedRuns:
     """Performance of the runs."""
     times, arm = rows.times, rows.loops.motion.arm
     y = {"speed": record.speed, "course": record.course}
@@ -321,34 +321,35 @@ def _assessed(rows: _Setup, record: _Record, watched: Collection[Loop], trace: b
     commands = {"speed": (speed, speed_raw), "course": (course, course_raw)}
     quality_of: dict[Loop, Quality] = {}
     for i, loop in enumerate(("speed", "course")):
-        if loop in watched:
+        if loop in quality_loops:
             quality_of[loop] = quality(  # type: ignore[index]
                 y[loop], rows.before[i], rows.after[i], *commands[loop], rows.trim[i], times, angle=loop == "course"
             )
     at = slice(None, None, times.substeps)
-    sampled = Measured(record.speed[:, at], record.yaw_rate[:, at], record.course[:, at])
-    sharp = arm[:, None] * np.abs(sampled.yaw_rate[:, :-1]) > np.abs(sampled.speed[:, :-1])
+    signals = Measured(record.speed[:, at], record.yaw_rate[:, at], record.course[:, at])
+    sharp = arm[:, None] * np.abs(signals.yaw_rate[:, :-1]) > np.abs(signals.speed[:, :-1])
     return SimulatedRuns(
         quality=quality_of,
         energy=trapezoids(np.maximum(record.power, 0.0), times.sample_time / times.substeps),
         sharp=sharp.mean(axis=1),
         final=record.final,
-        failed=record.ended > 0,
-        ended=np.where(record.ended > 0, record.ended, rows.samples) * times.sample_time,
-        trace=_trace(rows, sampled, record) if trace else None,
+        failed=record.divergence_sample > 0,
+        divergence_time=np.where(record.divergence_sample > 0, record.divergence_sample, rows.samples)
+        * times.sample_time,
+        trace=_trace(rows, signals, record) if trace else None,
     )
 
 
-def _trace(rows: _Setup, sampled: Measured, record: _Record) -> Trace:
+def _trace(rows: _Setup, signals: Measured, record: _Record) -> Trace:
     samples, step_at = rows.samples, round(rows.times.step_at / rows.times.sample_time)
-    stepped = (np.arange(samples + 1) >= min(step_at, samples - 1))[:, None]
-    references = [np.where(stepped, after, before) for before, after in zip(rows.before, rows.after, strict=True)]
+    after_step = (np.arange(samples + 1) >= min(step_at, samples - 1))[:, None]
+    references = [np.where(after_step, after, before) for before, after in zip(rows.before, rows.after, strict=True)]
     last = [*range(samples), samples - 1]
     return Trace(
         rows.times.sample_time * np.arange(samples + 1.0),
-        sampled.speed.T,
-        sampled.course.T,
-        sampled.yaw_rate.T,
+        signals.speed.T,
+        signals.course.T,
+        signals.yaw_rate.T,
         record.commands[0].T[last],
         record.commands[2].T[last],
         *references,
@@ -361,7 +362,7 @@ def _joined(parts: list[SimulatedRuns], order: NDArray[np.intp]) -> SimulatedRun
     def together(part: list[Any], name: str) -> Floats:
         return np.concatenate([getattr(p, name) for p in part], axis=-1)[..., order]
 
-    joined: dict[str, Any] = {name: together(parts, name) for name in _PER_ROW}
+    columns: dict[str, Any] = {name: together(parts, name) for name in _PER_ROW}
     traces = [p.trace for p in parts if p.trace is not None]
     return SimulatedRuns(
         quality={
@@ -369,9 +370,9 @@ def _joined(parts: list[SimulatedRuns], order: NDArray[np.intp]) -> SimulatedRun
             for loop, q in parts[0].quality.items()
         },
         trace=Trace(traces[0].time, **{name: together(traces, name) for name in _PER_SAMPLE}) if traces else None,
-        **joined,
+        **columns,
     )
 
 
-_PER_ROW = ("energy", "sharp", "final", "failed", "ended")
+_PER_ROW = ("energy", "sharp", "final", "failed", "divergence_time")
 _PER_SAMPLE = ("speed", "course", "yaw_rate", "speed_command", "course_command", "speed_reference", "course_reference")

@@ -60,18 +60,20 @@ class Commands(NamedTuple):
 
 
 def sample(
-    m: Any, loops: Loops, memory: tuple[Memory, Memory], measured: Measured, references: References
+    m: Any, loops: Loops, memory: tuple[Memory, Memory], measurement: Measured, references: References
 ) -> tuple[Commands, tuple[Memory, Memory]]:
     """Commands of this sample, and the states of speed and heading controller after it."""
     scale = 1.0
     if loops.schedule is not None:
-        scale = loops.schedule.reference_speed / m.fmax(measured.speed, loops.schedule.min_speed)
-    u, u_raw, speed = loops.speed.sample(m, memory[0], references.speed, measured.speed, feed=references.feed)
-    w, w_raw, course = loops.course.sample(m, memory[1], references.course, measured.course, scale=scale, angle=True)
+        scale = loops.schedule.reference_speed / m.fmax(measurement.speed, loops.schedule.min_speed)
+    u, u_raw, speed = loops.speed.sample(m, memory[0], references.speed, measurement.speed, feed=references.feed)
+    w, w_raw, course = loops.course.sample(m, memory[1], references.course, measurement.course, scale=scale, angle=True)
     # With a yaw-rate loop the heading controller asks for a rate, which is followed in proportion.
-    turn = loops.forward * w_raw - loops.rate_gain * measured.yaw_rate
-    turn_clipped = clip(m, loops.forward * w - loops.rate_gain * measured.yaw_rate, 1.0)
-    left, right = (loops.max_force * clip(m, turned, 1.0) for turned in (u - turn_clipped, u + turn_clipped))
+    turn = loops.forward * w_raw - loops.rate_gain * measurement.yaw_rate
+    turn_clipped = clip(m, loops.forward * w - loops.rate_gain * measurement.yaw_rate, 1.0)
+    left, right = (
+        loops.max_force * clip(m, side_command, 1.0) for side_command in (u - turn_clipped, u + turn_clipped)
+    )
     return Commands(u, u_raw, turn_clipped, turn, left, right), (speed, course)
 
 

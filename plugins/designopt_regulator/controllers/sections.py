@@ -37,8 +37,8 @@ def notch(frequency: float, width: float, depth: float) -> Transfer:
     `width` is the distance, as a share of w, between the two frequencies at which a notch of depth 0 passes half of
     the power.
     """
-    damped = width * frequency
-    return Transfer((1.0, depth * damped, frequency**2), (1.0, damped, frequency**2), frequency)
+    bandwidth = width * frequency
+    return Transfer((1.0, depth * bandwidth, frequency**2), (1.0, bandwidth, frequency**2), frequency)
 
 
 def lead(frequency: float, ratio: float) -> Transfer:

@@ -56,8 +56,8 @@ class Structure(NamedTuple):
 
         `inner_y` is the output for the inner law of a cascade.
         """
-        measured = y if self.predictor is None or memory.model is None else y + self.predictor.ahead(memory.model)
-        u, _, law = self.law.sample(m, memory.law, r, measured, limits=self.limits, last=memory.last)
+        measurement = y if self.predictor is None or memory.model is None else y + self.predictor.ahead(memory.model)
+        u, _, law = self.law.sample(m, memory.law, r, measurement, limits=self.limits, last=memory.last)
         after = StructureMemory(law, u)
         if self.inner is not None and memory.inner is not None:
             u, _, inner = self.inner.sample(

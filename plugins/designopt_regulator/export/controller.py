@@ -115,15 +115,15 @@ def _origin(result: Result, row: int) -> tuple[str, ...]:
 def _signals(model: LinearLoop) -> tuple[str, dict[str, str]]:
     """A line on the plant's rest, "" if it is not known, and the inputs of the controller with their units."""
     texts = model.plant.data().units if model.plant.type == "data" else model.plant.signal_units
-    command, measured = (f" [{text.replace('°', 'deg')}]" if text else "" for text in texts)
+    command_unit, output_unit = (f" [{text.replace('°', 'deg')}]" if text else "" for text in texts)
     inputs = {
-        "r": f"set-point, as a deviation from rest{measured}",
-        "y": f"measured output, its deviation from rest{measured}",
+        "r": f"set-point, as a deviation from rest{output_unit}",
+        "y": f"measured output, its deviation from rest{output_unit}",
     }
     if model.plant.type != "data":
         return "", inputs
-    rest = f"{model.plant.data().input[0]:.6g}{command} and {model.plant.fit().offset:.6g}{measured}"
-    return f"Rest of the record: {rest}. All signals and limits are deviations from it.", inputs
+    operating_point = f"{model.plant.data().input[0]:.6g}{command_unit} and {model.plant.fit().offset:.6g}{output_unit}"
+    return f"Rest of the record: {operating_point}. All signals and limits are deviations from it.", inputs
 
 
 def _plant_program(
@@ -132,8 +132,8 @@ def _plant_program(
     if model.sample_time is None:
         raise ExportError("controller: a continuous one has no difference equation; give the model a sample_time")
     controllers, T = model.controllers_of(design), model.sample_time
-    rest, inputs = _signals(model)
-    origin += (rest,) if rest else ()
+    rest_line, inputs = _signals(model)
+    origin += (rest_line,) if rest_line else ()
     if controllers.inner is None:
         title = "Controller of a linear plant" + (", with a Smith predictor" if controllers.predictor else "")
         return {

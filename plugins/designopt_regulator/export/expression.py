@@ -35,10 +35,10 @@ class CodeTerm:
         return CodeTerm("-", (term(second), self))
 
     def __mul__(self, second: Any) -> CodeTerm:
-        return self if _one(second) else CodeTerm("*", (self, term(second)))
+        return self if _is_one(second) else CodeTerm("*", (self, term(second)))
 
     def __rmul__(self, second: Any) -> CodeTerm:
-        return self if _one(second) else CodeTerm("*", (term(second), self))
+        return self if _is_one(second) else CodeTerm("*", (term(second), self))
 
     def __truediv__(self, second: Any) -> CodeTerm:
         return CodeTerm("/", (self, term(second)))
@@ -73,7 +73,7 @@ class TermFunctions:
         return CodeTerm("ceil", (term(a),))
 
 
-def _one(value: Any) -> bool:
+def _is_one(value: Any) -> bool:
     return not isinstance(value, CodeTerm) and float(value) == 1.0
 
 

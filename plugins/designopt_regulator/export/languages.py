@@ -158,8 +158,8 @@ def _sample(
     program: ControllerProgram, language: Language, state_name: Callable[[str], str]
 ) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """The equations in a language, where `state_name` names a state; next states are computed before any is kept."""
-    renamed = {key if key in ("raw", "u") else f"next_{key}": node for key, node in program.equations.items()}
-    lines, results = statements(renamed, language)
+    equations = {key if key in ("raw", "u") else f"next_{key}": node for key, node in program.equations.items()}
+    lines, results = statements(equations, language)
     pattern = re.compile(rf"\b({'|'.join(program.states)})\b")
 
     def spelled(text: str) -> str:

@@ -70,15 +70,15 @@ def program(
     sections, kept_sections = [], []
     states = {"derivative": "0", "integral": "u", "measured": "y"}
     for k, section in enumerate(law.sections, start=1):
-        equation, section_state, rest = _section(section, k, constants)
+        equation, section_state, section_rest = _section(section, k, constants)
         sections.append(equation)
         kept_sections.append(section_state)
-        states |= rest
+        states |= section_rest
     kp, ki, kd, kt, forget, off = (name(key) for key in values)
     symbols = Law(kp, ki, kd, kt, forget, off, name("origin"), tuple(sections))
     bounds = {key: float(v) for key, v in zip(("LOW", "HIGH", "FALL", "CLIMB"), limits, strict=True) if np.isfinite(v)}
     constants |= {key: (value, _MEANINGS[key]) for key, value in bounds.items()}
-    allowed = Limits(
+    command_limits = Limits(
         *(name(key) if key in bounds else v for key, v in zip(("LOW", "HIGH", "FALL", "CLIMB"), limits, strict=True))
     )
     scale: CodeTerm | float = 1.0
@@ -92,7 +92,14 @@ def program(
         predictor, model, rest_model = _model(predictor, constants)
         measurement, states = measurement + predictor.ahead(model), states | rest_model
     u, raw, after = symbols.sample(
-        TermFunctions, memory, name("r"), measurement, scale=scale, angle=angle, limits=allowed, last=name("command")
+        TermFunctions,
+        memory,
+        name("r"),
+        measurement,
+        scale=scale,
+        angle=angle,
+        limits=command_limits,
+        last=name("command"),
     )
     following = list(leaves(after))
     if predictor is not None and model is not None:
@@ -122,11 +129,11 @@ def _section(
         return tuple(name(f"S{number}_{letter}{k}") for k in range(first, first + len(numbers)))
 
     equation = DifferenceEquation(names("B", section.b, 0), names("A", section.a, 1))
-    rest = {}
+    rest_state = {}
     for k, value in enumerate(section.at_rest(), start=1):
         constants[f"S{number}_REST{k}"] = (float(np.ravel(value)[0]), f"section {number}, at rest at command 1")
-        rest[f"s{number}_{k}"] = f"u * S{number}_REST{k}"
-    return equation, tuple(name(key) for key in rest), rest
+        rest_state[f"s{number}_{k}"] = f"u * S{number}_REST{k}"
+    return equation, tuple(name(key) for key in rest_state), rest_state
 
 
 def _model(
@@ -150,21 +157,21 @@ def _model(
         for i, row in enumerate(predictor.R, start=1)
     )
     G = tuple(named(f"M_G{k}", v, f"model: change of state {k} by the command") for k, v in enumerate(predictor.G, 1))
-    prompt, delayed = (
+    prompt_output, delayed_output = (
         output_value("P", predictor.prompt, "output without delay"),
         output_value("L", predictor.late, "output with delay"),
     )
-    symbols = Predictor(R, G, prompt, delayed, predictor.samples)
-    rest = {}
+    symbols = Predictor(R, G, prompt_output, delayed_output, predictor.samples)
+    rest_state = {}
     for k, value in enumerate(states, start=1):
         named(f"M_REST{k}", value, f"model: state {k} at rest at command 1")
-        rest[f"m{k}"] = f"u * M_REST{k}"
+        rest_state[f"m{k}"] = f"u * M_REST{k}"
     named("M_GAIN", output, "model: output at rest at command 1")
     late = [f"late{k}" for k in range(1, predictor.samples + 1)]
     model_memory = ModelMemory(
         tuple(name(f"m{k}") for k in range(1, len(states) + 1)), (name("prompt"),), tuple(name(key) for key in late)
     )
-    return symbols, model_memory, rest | {"prompt": "u * M_GAIN"} | dict.fromkeys(reversed(late), "u * M_GAIN")
+    return symbols, model_memory, rest_state | {"prompt": "u * M_GAIN"} | dict.fromkeys(reversed(late), "u * M_GAIN")
 
 
 def _late_last(memory: ModelMemory) -> list[CodeTerm]:

@@ -44,8 +44,8 @@ def minima(
             x1, x3 = np.where(nearer, x3, x1), np.where(nearer, x1, x3)
             f1, f3 = np.where(nearer, f3, f1), np.where(nearer, f1, f3)
             is_narrow = (np.abs(x3 - x2) <= 2.0 * tolerance) | (f1 - 2.0 * f2 + f3 <= 0.0)
-            ended = valid if not left else valid & is_narrow
-            minimum_points[active[ended]] = f2[ended]
+            final = valid if not left else valid & is_narrow
+            minimum_points[active[final]] = f2[final]
             go = valid & ~is_narrow
             if not left or not go.any():
                 return minimum_points
@@ -88,8 +88,8 @@ def roots(
         width = np.abs(x2 - x1)
         valid = zero | ((np.sign(f1) != np.sign(f2)) & ~(np.isnan(f1) & np.isnan(f2)) & np.isfinite(width))
         is_narrow = zero | (width < tolerance)
-        ended = valid if not left else valid & is_narrow
-        root_points[active[ended]] = best[ended]
+        final = valid if not left else valid & is_narrow
+        root_points[active[final]] = best[final]
         go = valid & ~is_narrow
         if not left or not go.any():
             return root_points
@@ -99,9 +99,9 @@ def roots(
         share = 0.5 if left == iterations else _share(x1, x2, x3, f1, f2, f3, 0.5 * tolerance / width)
         x = x1 + share * (x2 - x1)
         f = function(rows, x)
-        same = np.sign(f) == np.sign(f1)
-        x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)
-        x2, f2 = np.where(same, x2, x1), np.where(same, f2, f1)
+        same_sign = np.sign(f) == np.sign(f1)
+        x3, f3 = np.where(same_sign, x1, x2), np.where(same_sign, f1, f2)
+        x2, f2 = np.where(same_sign, x2, x1), np.where(same_sign, f2, f1)
         x1, f1 = x, f
     return root_points
 

@@ -26,8 +26,8 @@ def grid(sample_time: float, delay: float, lowest: float | None = None) -> Float
         step = _PHASE_STEP / (delay * sample_time)
         sparse = int(np.searchsorted(np.diff(w), step))
         if sparse < count - 1:
-            rest = int(np.ceil((highest - w[sparse]) / step))
-            w = np.concatenate([w[:sparse], np.linspace(w[sparse], highest, rest + 1)])
+            intervals = int(np.ceil((highest - w[sparse]) / step))
+            w = np.concatenate([w[:sparse], np.linspace(w[sparse], highest, intervals + 1)])
     w[-1] = highest
     return np.asarray(w)
 

@@ -123,10 +123,10 @@ def _gain_margins(
     start = np.where(np.isnan(at_rest), np.where(flat, re[:, 0], np.inf), at_rest)
     each, real = np.concatenate([each, rows]), np.concatenate([real, start])
     up, down = np.full(len(re), np.inf), np.zeros(len(re))
-    few = (real > -1.0) & (real < 0.0)
-    np.minimum.at(up, each[few], -1.0 / real[few])
-    many = (real < -1.0) & (real > -_POLE)
-    np.maximum.at(down, each[many], -1.0 / real[many])
+    inside = (real > -1.0) & (real < 0.0)
+    np.minimum.at(up, each[inside], -1.0 / real[inside])
+    beyond = (real < -1.0) & (real > -_POLE)
+    np.maximum.at(down, each[beyond], -1.0 / real[beyond])
     return up, down
 
 
@@ -154,11 +154,11 @@ def peaks(sizes: Sizes, w: Floats, count: int) -> tuple[Floats, Floats]:
     peak_values = []
     each, at = np.repeat(np.arange(count), len(w)), np.tile(w, count)
     with np.errstate(divide="ignore", over="ignore"):
-        for which in (1, 2):
+        for part in (1, 2):
 
-            def inverse(each: NDArray[np.intp], w: Floats, which: int = which) -> Floats:
+            def inverse(each: NDArray[np.intp], w: Floats, part: int = part) -> Floats:
                 parts = sizes(each, w)
-                return np.asarray(parts[0] / parts[which])
+                return np.asarray(parts[0] / parts[part])
 
             grids = np.broadcast_to(w, (count, len(w)))
             peak_values.append(

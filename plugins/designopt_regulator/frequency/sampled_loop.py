@@ -140,8 +140,8 @@ def _loops(A: Floats, B: Floats, C: Floats, delay: ArrayLike, pid: PID) -> _Loop
 
 def _distinct(*columns: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows with different content: the first of each, and for every row which of them it is."""
-    _, first, which = np.unique(np.concatenate(columns, axis=1), axis=0, return_index=True, return_inverse=True)
-    return first, which.reshape(-1)
+    _, first, inverse = np.unique(np.concatenate(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    return first, inverse.reshape(-1)
 
 
 def _polynomials(R: Floats, B0: Floats, B1: Floats, C: Floats) -> tuple[Floats, Floats, Floats]:
@@ -167,12 +167,12 @@ def _closed(loops: _Loops) -> tuple[Floats, Floats, Floats]:
     d = int(loops.whole_samples[0])
     chain = d + bool(loops.late[0])
     size = s + chain + 2
-    integral, filtered = size - 2, size - 1
+    integral_state, filter_state = size - 2, size - 1
     direct = loops.kp * (1.0 + loops.derivative)
     command = np.zeros((n, size))
     command[:, :s] = -direct[:, None] * loops.C
-    command[:, integral] = loops.integral != 0.0
-    command[:, filtered] = loops.kp * loops.derivative
+    command[:, integral_state] = loops.integral != 0.0
+    command[:, filter_state] = loops.kp * loops.derivative
 
     M = np.zeros((n, size, size))
     M[:, :s, :s] = loops.R + np.eye(s)
@@ -190,13 +190,13 @@ def _closed(loops: _Loops) -> tuple[Floats, Floats, Floats]:
         M[:, s + k, s + k - 1] = 1.0
     # What a controller does not have holds no eigenvalue: its state stays 0.
     gain = loops.kp * loops.integral
-    M[:, integral, integral] = loops.integral != 0.0
-    M[:, integral, :s] = -gain[:, None] * loops.C
-    noise[:, integral] = -gain
+    M[:, integral_state, integral_state] = loops.integral != 0.0
+    M[:, integral_state, :s] = -gain[:, None] * loops.C
+    noise[:, integral_state] = -gain
     forget = np.where(loops.derivative != 0.0, loops.forget, 0.0)
-    M[:, filtered, filtered] = np.where(loops.derivative != 0.0, 1.0 - forget, 0.0)
-    M[:, filtered, :s] = forget[:, None] * loops.C
-    noise[:, filtered] = forget
+    M[:, filter_state, filter_state] = np.where(loops.derivative != 0.0, 1.0 - forget, 0.0)
+    M[:, filter_state, :s] = forget[:, None] * loops.C
+    noise[:, filter_state] = forget
     return M, noise, command
 
 
@@ -223,8 +223,8 @@ def _measure(loops: _Loops) -> tuple[Floats, ...]:
         _read(good, w, re, im, stable, loop_margins)
         slowest, poles = rates(modes[stable]).min(axis=1) / T, _poles(good)
         for row in np.flatnonzero(coarse(w, re, im, slowest, poles)):  # rare, and each in its own way
-            one, poles_of_loop = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
-            _read(one, poles_of_loop, *_grid_loop(one, poles_of_loop), stable[row : row + 1], loop_margins)
+            loop, poles_of_loop = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
+            _read(loop, poles_of_loop, *_grid_loop(loop, poles_of_loop), stable[row : row + 1], loop_margins)
         # At rest a loop that integrates has the complementary sensitivity 1, which the grid only comes near to.
         rests = stable[(good.integral != 0.0) | (np.abs(poles) < _INTEGRATES).any(axis=1)]
         loop_margins.mt[rests] = np.maximum(loop_margins.mt[rests], 1.0)
@@ -270,16 +270,16 @@ def sensitivity_peaks(A: Floats, B: Floats, C: Floats, delay_samples: ArrayLike,
     for rows in [*together, *np.flatnonzero(resonant)[:, None]]:
         if not len(rows):
             continue
-        some, w = loops.rows(rows), grid(T, float(loops.delay[rows[0]]))
+        selection, w = loops.rows(rows), grid(T, float(loops.delay[rows[0]]))
         if resonant[rows[0]]:
             loop_poles = poles[rows[0]]
             w = finer(w, float(w[0]), loop_poles[np.abs(loop_poles.real) < 0.3 * np.abs(loop_poles.imag)])
 
-        def sizes(each: NDArray[np.intp], w: Floats, some: _Loops = some) -> tuple[Floats, Floats, Floats]:
-            re, im = _open_loop(some, each, w)
+        def sizes(each: NDArray[np.intp], w: Floats, selection: _Loops = selection) -> tuple[Floats, Floats, Floats]:
+            re, im = _open_loop(selection, each, w)
             angle = w * T
-            plant = _plant_value(some, each, angle)
-            k = (some.kp[each], some.integral[each], some.derivative[each], some.forget[each])
+            plant = _plant_value(selection, each, angle)
+            k = (selection.kp[each], selection.integral[each], selection.derivative[each], selection.forget[each])
             controller = _controller_value(*k, _delta(angle))
             K, G = (np.asarray(v[0] * v[0] + v[1] * v[1]) for v in (controller, plant))
             return (1.0 + re) ** 2 + im * im, K, G
@@ -372,8 +372,8 @@ def _controller_value(
     kp: Floats, integral: Floats, derivative: Floats, forget: Floats, x: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats]:
     """The controllers at delta = x: K_p (1 + (T_s/T_i)/delta + T_d/(T_f+T_s) delta/(delta + forget))."""
-    one = np.ones_like(x[0]), np.zeros_like(x[0])
-    slow, fast = _over(one, x), _over(x, (x[0] + forget, x[1]))
+    unity = np.ones_like(x[0]), np.zeros_like(x[0])
+    slow, fast = _over(unity, x), _over(x, (x[0] + forget, x[1]))
     return kp * (1.0 + integral * slow[0] + derivative * fast[0]), kp * (integral * slow[1] + derivative * fast[1])
 
 

@@ -104,14 +104,16 @@ class StructuredLoop:
 
     def measures(self) -> LoopMeasures:
         """Measures of the loop broken at the command of the plant, arrays (1,)."""
-        closed = self.closed
-        modes = np.linalg.eigvals(closed.M)[None]
+        closed_loop = self.closed
+        modes = np.linalg.eigvals(closed_loop.M)[None]
         radius = largest(modes)
         degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / self.sample_time
         noise_gain, loop_margins = np.full(1, np.inf), no_margins(1)
         if radius[0] < 1.0:
-            variance = variance_of(closed.M[None].copy(), closed.noise[None], closed.command[None], radius)
-            noise_gain = np.sqrt(variance + closed.direct**2)
+            variance = variance_of(
+                closed_loop.M[None].copy(), closed_loop.noise[None], closed_loop.command[None], radius
+            )
+            noise_gain = np.sqrt(variance + closed_loop.direct**2)
             loop_margins = self._margins(self._loop)
         return LoopMeasures(
             radius, degree, **{f.name: getattr(loop_margins, f.name) for f in fields(Margins)}, noise_gain=noise_gain,
@@ -174,15 +176,15 @@ class StructuredLoop:
 
     def _parts(self, z: Complex) -> tuple[Complex, Complex, Complex]:
         """The controller from output to command, the plant to the output, and the inner loop, 0 without one."""
-        G, *more = self.plant.responses(z)
+        G, *inner_responses = self.plant.responses(z)
         path, _ = _controller(self.structure.law, z)
         if self.model is not None:
             late, prompt = self.model.responses(z)
             path = path / (1.0 + path * (prompt - late))
         if self.structure.inner is None:
             return path, G, np.zeros_like(G)
-        measured, setpoint = _controller(self.structure.inner, z)
-        return setpoint * path, G, measured * more[0]
+        feedback, setpoint = _controller(self.structure.inner, z)
+        return setpoint * path, G, feedback * inner_responses[0]
 
 
 def _controller(law: Law, z: Complex) -> tuple[Complex, Complex]:

@@ -93,7 +93,7 @@ def fit_response(data: ResponseData, model: Model) -> ResponseFit:
     from scipy.stats import t as student
 
     names = PARAMETERS[model]
-    w, measured = data.frequency, data.response
+    w, response = data.frequency, data.response
     if 2 * len(w) <= len(names):
         raise BadData(f"{len(w)} frequencies are too few for the {len(names)} numbers of {model}")
     lags = len(names) - 2
@@ -105,11 +105,11 @@ def fit_response(data: ResponseData, model: Model) -> ResponseFit:
         G = sign * np.exp(p[0]) * np.exp(-s * p[-1] / w[-1]) / s**order
         for log in p[1 : 1 + lags]:
             G = G / (np.exp(log) * s + 1.0)
-        ratio = np.log(G / measured)
+        ratio = np.log(G / response)
         return np.concatenate([ratio.real, ratio.imag])
 
     best = None
-    size = np.log(np.abs(measured[0]) * w[0] ** order)
+    size = np.log(np.abs(response[0]) * w[0] ** order)
     starts = [[np.log(c / w[-1])] * lags for c in np.geomspace(1.0, 3.0 * w[-1] / w[0], 8)] if lags else [[]]
     lower = np.array([size - 20.0, *[np.log(1e-4 / w[-1])] * lags, 0.0])
     upper = np.array([size + 20.0, *[np.log(1e4 / w[0])] * lags, 1e3])
@@ -132,7 +132,7 @@ def fit_response(data: ResponseData, model: Model) -> ResponseFit:
         for values in (numbers, wide):
             values[1], values[2] = values[2], values[1]
     parameters = dict(zip(names, numbers, strict=True))
-    left = np.abs(plant_of(model, parameters).response(w) - measured) ** 2
-    residual = float(np.sqrt((left / np.abs(measured) ** 2).mean()))
-    explained = 1.0 - float(left.sum() / (np.abs(measured) ** 2).sum())
-    return ResponseFit(model, parameters, dict(zip(names, wide, strict=True)), residual, explained)
+    left = np.abs(plant_of(model, parameters).response(w) - response) ** 2
+    residual = float(np.sqrt((left / np.abs(response) ** 2).mean()))
+    explained_share = 1.0 - float(left.sum() / (np.abs(response) ** 2).sum())
+    return ResponseFit(model, parameters, dict(zip(names, wide, strict=True)), residual, explained_share)

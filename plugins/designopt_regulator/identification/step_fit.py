@@ -64,7 +64,7 @@ class StepFit:
     offset: float  # the output at rest
     residual: float
     explained: float
-    predicted: Floats  # the model's output at the samples
+    output: Floats  # the model's output at the samples
     delay_between: tuple[float, float] = (0.0, 0.0)  # s shorter and longer, as the input changed between two samples
 
     @property
@@ -169,12 +169,12 @@ def fit_step(data: StepData, model: Model, between: Between | None = None) -> St
         x = np.maximum(since[rows] - slow[-1], 0.0)
         return np.asarray(respond(model, x, slow[:-1]) @ sizes)
 
-    some = np.unique(np.linspace(0, len(data.time) - 1, min(len(data.time), _SEARCHED)).astype(np.intp))
+    indices = np.unique(np.linspace(0, len(data.time) - 1, min(len(data.time), _SEARCHED)).astype(np.intp))
 
     def linear(slow: Floats) -> tuple[Floats, float]:
-        basis = np.stack([shape(slow, some), np.ones(len(some))], axis=1)
-        coefficients, *_ = np.linalg.lstsq(basis, output[some])
-        return np.asarray(coefficients, dtype=np.float64), float(((basis @ coefficients - output[some]) ** 2).sum())
+        basis = np.stack([shape(slow, indices), np.ones(len(indices))], axis=1)
+        coefficients, *_ = np.linalg.lstsq(basis, output[indices])
+        return np.asarray(coefficients, dtype=np.float64), float(((basis @ coefficients - output[indices]) ** 2).sum())
 
     # Gain and offset follow from the times: the best of a grid of times is where the search begins.
     lags = np.geomspace(0.005, 3.0, 14) * span

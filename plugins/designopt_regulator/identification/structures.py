@@ -65,11 +65,11 @@ def compare_file(
         raise reason
     n = len(data.time)
     criteria = [criterion(n, fit.residual, len(fit.parameters) + 2) for fit in fits]
-    compared = [
+    comparison = [
         ComparedFit(fit, value - min(criteria), _prediction(data, fit.model, between))
         for fit, value in zip(fits, criteria, strict=True)
     ]
-    return tuple(sorted(compared, key=lambda c: c.difference))
+    return tuple(sorted(comparison, key=lambda c: c.difference))
 
 
 @lru_cache(maxsize=16)
@@ -85,13 +85,15 @@ def compare_response_file(file: InputFile) -> tuple[ComparedFit, ...]:
     if not fits:
         raise reason
     criteria = [criterion(2 * len(data.frequency), fit.residual, len(fit.parameters) + 1) for fit in fits]
-    compared = [ComparedFit(fit, value - min(criteria)) for fit, value in zip(fits, criteria, strict=True)]
-    return tuple(sorted(compared, key=lambda c: c.difference))
+    comparison = [ComparedFit(fit, value - min(criteria)) for fit, value in zip(fits, criteria, strict=True)]
+    return tuple(sorted(comparison, key=lambda c: c.difference))
 
 
-def best_structure(compared: tuple[ComparedFit, ...]) -> Model:
+def best_structure(comparison: tuple[ComparedFit, ...]) -> Model:
     """The structure with the fewest numbers among those within `SAME` of the best."""
-    return min((c for c in compared if c.difference < SAME), key=lambda c: (len(c.fit.parameters), c.difference)).model
+    return min(
+        (c for c in comparison if c.difference < SAME), key=lambda c: (len(c.fit.parameters), c.difference)
+    ).model
 
 
 def criterion(n: int, residual: float, k: int) -> float:
@@ -128,10 +130,10 @@ def record_remarks(data: StepData, fit: StepFit) -> list[str]:
     changes, unit = np.flatnonzero(np.diff(data.input)) + 1, f" {data.units[1]}".rstrip()
     sentences = [] if data.time_unit else ["the column of time has no unit and is taken in s"]
     before = data.output[: changes[0]]
-    moved = abs(float(before[-1] - before[0])) if len(before) > 2 else 0.0
-    if moved > MOVED * np.ptp(data.output) and moved > NOISE * float(np.std(np.diff(before))):
+    drift = abs(float(before[-1] - before[0])) if len(before) > 2 else 0.0
+    if drift > MOVED * np.ptp(data.output) and drift > NOISE * float(np.std(np.diff(before))):
         sentences.append(
-            f"the output moves by {moved:.3g}{unit} before the input changes: the plant was not at rest, as the fit"
+            f"the output moves by {drift:.3g}{unit} before the input changes: the plant was not at rest, as the fit"
             " assumes; begin the record at rest"
         )
     if fit.parameters["gain"] < 0.0:

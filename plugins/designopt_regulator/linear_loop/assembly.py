@@ -66,38 +66,38 @@ def structure_of(design: Mapping[str, Any]) -> StructureName:
 
 
 def mistakes(
-    stated: Collection[str], always: Collection[str], kind: Kind | None, limited: bool, cascade: bool
+    parameter_names: Collection[str], always: Collection[str], kind: Kind | None, has_limits: bool, cascade: bool
 ) -> Iterator[tuple[str, str]]:
     """Parameters that do not fit the kind or each other, with reasons; those `always` given are in every design.
 
-    `limited`: limits clip the command; `cascade`: there is an inner plant.
+    `has_limits`: limits clip the command; `cascade`: there is an inner plant.
     """
-    if "kp" not in stated:
+    if "kp" not in parameter_names:
         yield "kp", "is missing; every controller needs it"
-    for one, second in TWINS:
-        if one in always and second in always:
-            yield second, f"give it or {one}, not both"
-    if "tt" in stated and not limited:
+    for first, second in TWINS:
+        if first in always and second in always:
+            yield second, f"give it or {first}, not both"
+    if "tt" in parameter_names and not has_limits:
         yield "tt", "has no effect without 'limit' or 'rate_limit': the command is never clipped"
     for names in SECTIONS.values():
         for name in names:
-            if name not in stated and any(second in stated for second in names):
+            if name not in parameter_names and any(second in parameter_names for second in names):
                 yield name, f"is missing; the section needs {', '.join(names)}"
     for name in INNER:
-        if name in stated and not cascade:
+        if name in parameter_names and not cascade:
             yield name, "belongs to the inner controller of a cascade: give the model an inner_plant"
-        elif name in stated and "kp_inner" not in stated:
+        elif name in parameter_names and "kp_inner" not in parameter_names:
             yield name, "belongs to an inner controller, which needs kp_inner"
     if kind is None:
         return
-    allowed = PARAMETERS[kind]
-    allowed = (*allowed, *(second for one, second in TWINS if one in allowed))
-    for name in stated:
-        if name not in (*allowed, *CHOICES, *OF_SECTIONS, *INNER):
-            yield name, f"{kind} controllers do not have it (they have {', '.join(allowed)})"
-    for one, second in TWINS:
-        if one in allowed and one not in stated and second not in stated:
-            yield one, f"is missing; {kind} controllers need it or {second}"
+    kind_parameters = PARAMETERS[kind]
+    kind_parameters = (*kind_parameters, *(second for first, second in TWINS if first in kind_parameters))
+    for name in parameter_names:
+        if name not in (*kind_parameters, *CHOICES, *OF_SECTIONS, *INNER):
+            yield name, f"{kind} controllers do not have it (they have {', '.join(kind_parameters)})"
+    for first, second in TWINS:
+        if first in kind_parameters and first not in parameter_names and second not in parameter_names:
+            yield first, f"is missing; {kind} controllers need it or {second}"
 
 
 def unconditional(always: Collection[str], values: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
@@ -174,8 +174,8 @@ def assemble(
     sections = tuple(
         DifferenceEquation(
             *(
-                tuple(np.array(numbers) for numbers in zip(*(section[which] for section in column), strict=True))
-                for which in (0, 1)
+                tuple(np.array(numbers) for numbers in zip(*(section[part] for section in column), strict=True))
+                for part in (0, 1)
             )
         )
         for column in zip(
@@ -210,15 +210,17 @@ def sampled_plants(plants: Plants, nominal: Plant, sample_time: float, name: Str
         return SampledPlants(hold(plants.plant, sample_time))
     C = np.zeros(len(plants.plant.A))
     C[: len(plants.inner.A)] = plants.inner.C
-    more = [(C, float(plants.inner.D), float(plants.inner.delay))]
-    return SampledPlants(hold(plants.plant, sample_time, more), hold(plants.inner, sample_time))
+    inner_outputs = [(C, float(plants.inner.D), float(plants.inner.delay))]
+    return SampledPlants(hold(plants.plant, sample_time, inner_outputs), hold(plants.inner, sample_time))
 
 
 def analysed(plants: SampledPlants, parts: Parts, model: Predictor | None, sample_time: float) -> StructuredLoop:
     """The linear loop of one design; `model` is that of a predictor."""
-    many = assemble([parts], sample_time, Limits(), Limits(), model)
-    one = with_structure(many, (float(v[0]) if isinstance(v, np.ndarray) else v for v in leaves(many)))
-    return StructuredLoop(plants.plant, one, plants.model, plants.inner)
+    structures = assemble([parts], sample_time, Limits(), Limits(), model)
+    structure = with_structure(
+        structures, (float(v[0]) if isinstance(v, np.ndarray) else v for v in leaves(structures))
+    )
+    return StructuredLoop(plants.plant, structure, plants.model, plants.inner)
 
 
 def loop_of(plants: Plants, parts: Parts, nominal: Plant, sample_time: float) -> StructuredLoop:

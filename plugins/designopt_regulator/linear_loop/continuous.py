@@ -86,16 +86,16 @@ class Loop:
         """
         A, B, C, D = self.plant.A, self.plant.B, self.plant.C, float(self.plant.D)
         s = len(A)
-        integral, filtered = np.isfinite(self.ti), self.td != 0.0 and self.tf > 0.0
-        of_pid = s + integral + filtered
+        has_integral, has_filter = np.isfinite(self.ti), self.td != 0.0 and self.tf > 0.0
+        of_pid = s + has_integral + has_filter
         n = of_pid + sum(len(section.denominator) - 1 for section in self.sections)
         M, N, R = np.zeros((n, n)), np.zeros(n), np.zeros(n)
         # v = V z - g D (u + d) + kp b r is the controller's output before the sections
         V, g, of_r = np.zeros(n), self.kp, self.kp * self.b
         M[:s, :s], N[:s], V[:s] = A, B, -self.kp * C
-        if integral:
+        if has_integral:
             M[s, :s], N[s], R[s], V[s] = -C, -D, 1.0, self.kp / self.ti
-        if filtered:
+        if has_filter:
             M[of_pid - 1, :s], M[of_pid - 1, of_pid - 1], N[of_pid - 1] = C / self.tf, -1.0 / self.tf, D / self.tf
             V[:s] -= self.kp * self.td / self.tf * C
             V[of_pid - 1] = self.kp * self.td / self.tf
@@ -113,8 +113,8 @@ class Loop:
             V, of_u, of_r = gain * V, gain * of_u, gain * of_r
             V[begin:end] += row
             begin = end
-        solved = 1.0 / (1.0 - of_u)  # u = V z + of_u (u + d) + of_r r
-        return M, N, V * solved, R, np.array([of_r * solved, of_u * solved])
+        loop_factor = 1.0 / (1.0 - of_u)  # u = V z + of_u (u + d) + of_r r
+        return M, N, V * loop_factor, R, np.array([of_r * loop_factor, of_u * loop_factor])
 
     def response(self, frequency: Floats) -> NDArray[np.complex128]:
         """The open loop L(j w)."""
@@ -193,13 +193,13 @@ class Loop:
                 break
             between = 0.5 * (w[wide] + w[wide + 1])
             w, values = np.insert(w, wide + 1, between), np.insert(values, wide + 1, curve(between))
-        turned = float(np.angle(values[1:] / values[:-1]).sum())
+        phase_change = float(np.angle(values[1:] / values[:-1]).sum())
         # The argument tends to a multiple of pi at low frequencies, and to that of s^n at high ones.
         start = np.angle(values[0])
-        turned += start - np.pi * np.round(start / np.pi)
+        phase_change += start - np.pi * np.round(start / np.pi)
         full = 0.5 * np.pi * len(poles)
-        turned += np.angle(np.exp(1j * (full - np.angle(values[-1]))))
-        return int(np.round((full - turned) / np.pi))
+        phase_change += np.angle(np.exp(1j * (full - np.angle(values[-1]))))
+        return int(np.round((full - phase_change) / np.pi))
 
     @property
     def stable(self) -> bool:
@@ -245,7 +245,7 @@ class Loop:
         poles = np.abs(np.linalg.eigvals(self.plant.A))
         integrates = bool(poles.min() <= _ROUNDING * poles.max())
         top = 0.0 if integrates else self._gain()
-        rest = peaks_at_rest(*(np.array([v]) for v in (self.kp, np.isfinite(self.ti), top, 1.0, integrates)))
+        static_peaks = peaks_at_rest(*(np.array([v]) for v in (self.kp, np.isfinite(self.ti), top, 1.0, integrates)))
 
         def sizes(_: NDArray[np.intp], w: Floats) -> tuple[Floats, Floats, Floats]:
             G, K = self.plant.response(w), self._controller(1j * w)
@@ -254,7 +254,7 @@ class Loop:
         largest = [float(peak[0]) for peak in peaks(sizes, self.grid(), 1)]
         at_once = np.inf if self.td > 0.0 and self.tf == 0.0 else abs(self._direct / (1.0 + self.at_once))
         through = abs(float(self.plant.D) / (1.0 + self.at_once))
-        return max(largest[0], float(rest[0][0]), at_once), max(largest[1], float(rest[1][0]), through)
+        return max(largest[0], float(static_peaks[0][0]), at_once), max(largest[1], float(static_peaks[1][0]), through)
 
     def margins(self) -> Margins | None:
         """Peaks and margins, arrays (1,); None for an unstable loop."""
@@ -305,8 +305,8 @@ def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
     at_rest = np.array([loops[i].at_rest() for i in stable])
     margin_values = margins(value, w, re, im, at_rest=at_rest, real_at_end=False)
     for k, i in enumerate(stable):
-        one = Margins(*(getattr(margin_values, f.name)[k : k + 1] for f in fields(Margins)))
-        answers[i] = one if loops[i].plant.D == 0.0 else _with_end(one, loops[i].at_once)
+        margins_of_loop = Margins(*(getattr(margin_values, f.name)[k : k + 1] for f in fields(Margins)))
+        answers[i] = margins_of_loop if loops[i].plant.D == 0.0 else _with_end(margins_of_loop, loops[i].at_once)
     return answers
 
 
@@ -341,11 +341,11 @@ def _controllable(section: Transfer) -> tuple[Floats, Floats, Floats, float]:
 def _polynomials(sections: Sequence[Sequence[Transfer]]) -> tuple[Floats, Floats]:
     """Numerators and denominators of sections in series, (loops, degree + 1), padded at the high powers."""
     products = []
-    for which in (0, 1):
+    for part in (0, 1):
         rows = [np.array([1.0]) for _ in sections]
         for k, row in enumerate(sections):
             for section in row:
-                rows[k] = np.polymul(rows[k], section[which])
+                rows[k] = np.polymul(rows[k], section[part])
         size = max(len(row) for row in rows)
         products.append(np.stack([np.pad(row, (size - len(row), 0)) for row in rows]))
     return products[0], products[1]

@@ -343,10 +343,10 @@ class LinearLoop:
             answers.append(None)
             rows.append((plants, parts))
         if self.sample_time is None:
-            computed = iter(continuous_answers(rows, arrays, self.setpoint_step, self.load_step))
+            remaining_answers = iter(continuous_answers(rows, arrays, self.setpoint_step, self.load_step))
         else:
-            computed = iter(self._sampled(rows, arrays))
-        return [next(computed) if answer is None else answer for answer in answers]
+            remaining_answers = iter(self._sampled(rows, arrays))
+        return [next(remaining_answers) if answer is None else answer for answer in answers]
 
     def plants_in(self, scenario: Mapping[str, float]) -> Plants:
         """The plants under the conditions of a scenario: other gain, other pace, other delay."""

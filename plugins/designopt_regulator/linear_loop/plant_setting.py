@@ -210,13 +210,13 @@ class LinearPlant:
         )
         sentences = [f"fitted plant: {fit.model} with {numbers}; explains {fit.explained:.2%} of the output's variance"]
         sentences += record_remarks(data, fit)
-        compared = self.structures()
-        order = ", ".join(f"{c.model} {c.difference:+.4g}" if c.difference else f"{c.model} 0" for c in compared)
-        if self.model == "auto" or best_structure(compared) != fit.model:
+        comparison = self.structures()
+        order = ", ".join(f"{c.model} {c.difference:+.4g}" if c.difference else f"{c.model} 0" for c in comparison)
+        if self.model == "auto" or best_structure(comparison) != fit.model:
             sentences.append(
                 f"structures by Akaike's criterion, less that of the best: {order}; "
                 + ("'model: auto' took " if self.model == "auto" else "'model: auto' would take ")
-                + f"{best_structure(compared)} (the simplest within {SAME:g})"
+                + f"{best_structure(comparison)} (the simplest within {SAME:g})"
             )
         if fit.uncertain and self.between is None:
             sentences.append(

@@ -85,9 +85,9 @@ class _Figures:
 
     def __init__(self, n: int, h: float) -> None:
         self._h, self.sums = h, {name: np.zeros(n) for name in _SUMS}
-        self._most, self._largest = np.ones(n), np.zeros(n)
-        self._reached = {0.1: np.full(n, np.inf), 0.9: np.full(n, np.inf)}
-        self._to_reach = set(self._reached)  # levels that some of the outputs have not reached yet
+        self._peak, self._largest = np.ones(n), np.zeros(n)
+        self._crossing_times = {0.1: np.full(n, np.inf), 0.9: np.full(n, np.inf)}
+        self._to_reach = set(self._crossing_times)  # levels that some of the outputs have not reached yet
         self._outside, self._left = np.zeros(n), np.ones(n)
 
     def command(self, part: str, change: Floats, u: Floats) -> None:
@@ -104,14 +104,14 @@ class _Figures:
         self.sums[f"ise_{part}"] += 0.5 * h * length * (end * end + begin * begin)
         if part != "setpoint":
             return
-        self._most = np.maximum(self._most, high)
+        self._peak = np.maximum(self._peak, high)
         for level in tuple(self._to_reach):
-            when = self._reached[level]
+            when = self._crossing_times[level]
             met = np.isinf(when) & (high >= level)
             if not met.any():
                 continue
-            passed = (level - (1.0 - begin)) / np.where(met & (begin != end), begin - end, 1.0)
-            when[met] = ((start + np.maximum(passed, 0.0) * length) * h)[met]  # a jump passes the level at once
+            fraction = (level - (1.0 - begin)) / np.where(met & (begin != end), begin - end, 1.0)
+            when[met] = ((start + np.maximum(fraction, 0.0) * length) * h)[met]  # a jump passes the level at once
             if not np.isinf(when).any():
                 self._to_reach.remove(level)
         self._left = left
@@ -120,14 +120,14 @@ class _Figures:
     def jump(self, part: str, high: Floats) -> None:
         """The output after a jump."""
         if part == "setpoint":
-            self._most = np.maximum(self._most, high)
+            self._peak = np.maximum(self._peak, high)
 
     def all(self, setpoint: Floats, sample_time: float) -> dict[str, Floats]:
         """All figures; `setpoint` (n, samples) are the commands before the load comes."""
-        rise = self._reached[0.9] - np.where(np.isinf(self._reached[0.1]), 0.0, self._reached[0.1])
+        rise = self._crossing_times[0.9] - np.where(np.isinf(self._crossing_times[0.1]), 0.0, self._crossing_times[0.1])
         return {
             **self.sums,
-            "overshoot": self._most - 1.0,
+            "overshoot": self._peak - 1.0,
             "effort": sample_time * ((setpoint - setpoint[:, -1:]) ** 2).sum(axis=1),
             "rise": rise,
             "settling": self._outside,
@@ -180,8 +180,8 @@ def simulate(
             else:
                 figures.piece(part, last, e, y, at, 1.0)
             if within is not None:
-                c_inner, _, passed = within.step(inputs, at)
-                inner_y = c_inner + passed
+                c_inner, _, feedthrough = within.step(inputs, at)
+                inner_y = c_inner + feedthrough
         wild = ~(np.abs(y) <= _BOUND)
         if wild.any():
             failed |= wild

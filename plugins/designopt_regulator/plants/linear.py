@@ -153,17 +153,17 @@ def discrete(numerator: Sequence[float], denominator: Sequence[float], sample_ti
         raise ValueError("coefficients must be finite numbers")
     if len(top) == 0 or len(bottom) < 2:
         raise ValueError("the numerator is not 0, and the denominator has a power of z")
-    rest = np.trim_zeros(bottom, "b")
-    late = len(bottom) - len(rest)
-    if len(top) >= len(rest):
+    lower = np.trim_zeros(bottom, "b")
+    late = len(bottom) - len(lower)
+    if len(top) >= len(lower):
         raise ValueError(
-            f"the numerator has the degree {len(top) - 1}; it must be below {len(rest) - 1}, the number of poles "
+            f"the numerator has the degree {len(top) - 1}; it must be below {len(lower) - 1}, the number of poles "
             "that are not at z = 0"
         )
-    poles = np.roots(rest)
+    poles = np.roots(lower)
     if ((np.abs(poles.imag) <= 1e-12 * np.abs(poles)) & (poles.real < 0.0)).any():
         raise ValueError(f"the pole z = {poles.real.min():.4g} alternates from sample to sample, as no plant does")
-    R, B, C, _ = tf2ss(top, rest)
+    R, B, C, _ = tf2ss(top, lower)
     n = len(R)
     # exp([[A, B], [0, 0]] T) = [[R, G], [0, 1]] for an input that is held.
     transition = np.zeros((n + 1, n + 1))
@@ -195,10 +195,10 @@ def sampled(
     def over(time: Floats) -> Floats:
         return np.asarray(expm(generator * time[:, None, None]))
 
-    first, rest = over(late * sample_time), over((1.0 - late) * sample_time)
-    R = np.where((late == 0.0)[:, None, None], rest, rest @ first)[:, :s, :s] - np.eye(s)
-    B0 = rest[:, :s, s]
-    B1 = (rest[:, :s, :s] @ first[:, :s, s, None])[..., 0]
+    first, second = over(late * sample_time), over((1.0 - late) * sample_time)
+    R = np.where((late == 0.0)[:, None, None], second, second @ first)[:, :s, :s] - np.eye(s)
+    B0 = second[:, :s, s]
+    B1 = (second[:, :s, :s] @ first[:, :s, s, None])[..., 0]
     return R, B0, B1, whole_samples
 
 

@@ -50,8 +50,8 @@ class SampledPlant:
         return np.asarray(np.log(z[np.abs(z) > 0.0]) / self.sample_time)
 
 
-def hold(plant: Plant, sample_time: float, more: Sequence[tuple[Floats, float, float]] = ()) -> SampledPlant:
-    """The plant with its output and `more` outputs of the same states: each C, D and delay (s)."""
+def hold(plant: Plant, sample_time: float, extra_outputs: Sequence[tuple[Floats, float, float]] = ()) -> SampledPlant:
+    """The plant with its output and `extra_outputs` outputs of the same states: each C, D and delay (s)."""
     from scipy.linalg import expm
 
     s = len(plant.A)
@@ -66,5 +66,5 @@ def hold(plant: Plant, sample_time: float, more: Sequence[tuple[Floats, float, f
 
     transition = expm(generator * sample_time)
     first = (plant.C, float(plant.D), float(plant.delay))
-    outputs = tuple(late(*output_terms) for output_terms in (first, *more))
+    outputs = tuple(late(*output_terms) for output_terms in (first, *extra_outputs))
     return SampledPlant(transition[:s, :s] - np.eye(s), transition[:s, s], outputs, sample_time)

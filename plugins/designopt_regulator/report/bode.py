@@ -45,7 +45,7 @@ def loop_bode(result: Result) -> Section | None:
         of_loop = "" if loop == "loop" else f" of the {loop} loop"
         scenario_numbers = worst_first(table, len(result.problem.scenarios))
         plots = [{names[label]: table[label, s] for label in designs} for s in scenario_numbers]
-        if not any(one.response is not None for loops in plots for one in loops.values()):
+        if not any(analysis.response is not None for loops in plots for analysis in loops.values()):
             continue
         for heading, draw, shape, note in _FIGURES:
             traces_of_plots = [draw(loops) for loops in plots]

@@ -43,16 +43,16 @@ def fitted(model: LinearLoop) -> Fitted | None:
     return Fitted(_figure(data, fit), tables, _findings(data, fit))
 
 
-def _structures(compared: Sequence[ComparedFit], model: str, units: tuple[str, str]) -> Table:
+def _structures(comparison: Sequence[ComparedFit], model: str, units: tuple[str, str]) -> Table:
     """All structures fitted to the data, whose input and output have `units`; that of the plant is marked."""
     rows = []
-    for c in compared:
+    for c in comparison:
         texts = [(name, number(_without_rounding(name, value))) for name, value in c.fit.parameters.items()]
         unit_of = {"gain": gain_unit(units, c.model)}
         numbers = ", ".join(f"{name} {text} {unit_of.get(name, 's')}".rstrip() for name, text in texts)
         of_record = (c.fit.residual, c.prediction) if isinstance(c.fit, StepFit) else (f"{c.fit.residual:.2%}",)
         rows.append((_WORDS[c.model], round(c.difference, 1), *of_record, numbers))
-    in_time = isinstance(compared[0].fit, StepFit)
+    in_time = isinstance(comparison[0].fit, StepFit)
     residual = [with_unit(text, units[1]) for text in ("residual", "predicting the last third")]
     columns = ("structure", "criterion", *(residual if in_time else ["relative error"]), "numbers")
     return Table(
@@ -62,7 +62,7 @@ def _structures(compared: Sequence[ComparedFit], model: str, units: tuple[str, s
         note="Akaike's criterion with correction for small samples, less that of the best: a difference below 2 is "
         "none, one above 10 excludes a structure, if residuals are independent. "
         + ("The last third is predicted from a fit to the rest." if in_time else ""),
-        marked=frozenset(i for i, c in enumerate(compared) if c.model == model),
+        marked=frozenset(i for i, c in enumerate(comparison) if c.model == model),
     )
 
 
@@ -105,9 +105,9 @@ def _response_fit(plant: LinearPlant) -> Fitted:
 
 def pattern(fit: StepFit, data: StepData) -> float:
     """Correlation of neighbouring residuals: near 0 for white noise."""
-    rest = data.output - fit.predicted
-    power = float((rest**2).sum())
-    return float((rest[1:] * rest[:-1]).sum()) / power if power > 0.0 else 0.0
+    residual = data.output - fit.output
+    power = float((residual**2).sum())
+    return float((residual[1:] * residual[:-1]).sum()) / power if power > 0.0 else 0.0
 
 
 def _findings(data: StepData, fit: StepFit) -> tuple[str, ...]:
@@ -144,8 +144,8 @@ def _figure(data: StepData, fit: StepFit) -> Figure:
     points = {"mode": "markers", "marker": {"size": 4, "color": "@dim"}}
     traces = [
         trace("measured", data.output, "y", **points),
-        trace("fitted", fit.predicted, "y", mode="lines", line={"color": category(0), "width": 2}),
-        trace("residual", data.output - fit.predicted, "y2", **points, showlegend=False),
+        trace("fitted", fit.output, "y", mode="lines", line={"color": category(0), "width": 2}),
+        trace("residual", data.output - fit.output, "y2", **points, showlegend=False),
         trace("input", data.input, "y3", mode="lines", line={"color": category(1), "width": 1.5, "shape": "hv"}),
     ]
     axes = {

@@ -278,11 +278,11 @@ def _findings(
     """A sentence for each loop that has no margins."""
     names = [s.name for s in result.problem.scenarios]
     return tuple(
-        f"{label} in {names[s]}{f', {loop} loop' if len(loops) > 1 and loop != 'loop' else ''}: {one.words}. "
+        f"{label} in {names[s]}{f', {loop} loop' if len(loops) > 1 and loop != 'loop' else ''}: {analysis.words}. "
         "It has no margins and is not drawn."
         for (label, s), loops in loops_of_designs.items()
-        for loop, one in loops.items()
-        if one.margins is None and one is not _ABSENT
+        for loop, analysis in loops.items()
+        if analysis.margins is None and analysis is not _ABSENT
     )
 
 
@@ -298,7 +298,12 @@ def _loop_figures(
     plots = [
         _curves({names[label]: loops_of_designs[label, s] for label in designs}, limit, kind) for s in scenario_numbers
     ]
-    peaks = [float(v[0]) for one in loops_of_designs.values() if one.margins for v in (one.margins.ms, one.margins.mt)]
+    peaks = [
+        float(v[0])
+        for analysis in loops_of_designs.values()
+        if analysis.margins
+        for v in (analysis.margins.ms, analysis.margins.mt)
+    ]
     return [
         selected(f"{title}{of_loop}", scenario_choice(result, scenario_numbers), [p[k] for p in plots].__getitem__,
                  shape, height=height)
@@ -350,9 +355,9 @@ def _curves(loops: Mapping[str, AnalysedLoop], limit: float | None, kind: str) -
     ends = w[[0, -1]] if len(w) and ms is not None else np.empty(0)
     around = _CIRCLE if ms is not None else np.empty(0)
     radius = 1.0 / (ms or np.inf)
-    dotted: Trace = {"colour": "@muted", "width": 1.2, "dash": "dot"}
-    level = trace(ends, np.full(len(ends), np.nan if ms is None else ms), words, **dotted)
-    ring = trace(-1.0 + radius * np.cos(around), radius * np.sin(around), words, **dotted)
+    line: Trace = {"colour": "@muted", "width": 1.2, "dash": "dot"}
+    level = trace(ends, np.full(len(ends), np.nan if ms is None else ms), words, **line)
+    ring = trace(-1.0 + radius * np.cos(around), radius * np.sin(around), words, **line)
     cross = {"symbol": "cross-thin", "size": 10, "line": {"color": "@ink", "width": 2}}
     point = trace(np.array([-1.0]), np.array([0.0]), "-1", mode="markers", marker=cross, showlegend=False)
     sensitivities, nyquist = [level], [ring, point]
@@ -379,12 +384,12 @@ def frequencies(loops: Sequence[AnalysedLoop]) -> Floats:
     if not loops:
         return np.empty(0)
     low, high = min(loop.limits[0] for loop in loops), max(loop.limits[1] for loop in loops)
-    crossed = [float(loop.margins.crossover[0]) for loop in loops if loop.margins is not None]
-    crossed = [w for w in crossed if w > 0.0]
-    if crossed:
+    crossovers = [float(loop.margins.crossover[0]) for loop in loops if loop.margins is not None]
+    crossovers = [w for w in crossovers if w > 0.0]
+    if crossovers:
         peaks = [_peak(loop, np.geomspace(low, high, _POINTS)) for loop in loops]
-        low = max(low, min(min(crossed) / _BEYOND, min(peaks) / _AROUND))
-        high = min(high, max(_BEYOND * max(crossed), _AROUND * max(peaks)))
+        low = max(low, min(min(crossovers) / _BEYOND, min(peaks) / _AROUND))
+        high = min(high, max(_BEYOND * max(crossovers), _AROUND * max(peaks)))
     return np.geomspace(low, high, _POINTS)
 
 
@@ -400,10 +405,10 @@ _COLUMNS = ("Ms", "Mt", "gain margin up", "gain margin down", "phase margin [deg
 def _table(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[str, AnalysedLoop]]) -> Table:
     names = [s.name for s in result.problem.scenarios]
     rows: list[tuple[Any, ...]] = [
-        (label, names[s], loop, one.words or "stable", *_numbers(one))
+        (label, names[s], loop, analysis.words or "stable", *_numbers(analysis))
         for (label, s), loops in loops_of_designs.items()
-        for loop, one in loops.items()
-        if one is not _ABSENT
+        for loop, analysis in loops.items()
+        if analysis is not _ABSENT
     ]
     head = ("design", "scenario", "loop", "stability", *_COLUMNS)
     # A continuous loop has no spectral radius: what nobody has is left out.

@@ -159,20 +159,20 @@ def _stored_or_simulated(
     result: Result, model: Regulated, row: int, scenario: int, names: Sequence[str]
 ) -> Mapping[str, Floats]:
     """The arrays `names` of a design; of a linear loop simulated if they are not stored. Empty without a response."""
-    stored = result.arrays(row, scenario)
-    if set(names) <= stored.keys() or not isinstance(model, LinearLoop) or result.status[row, scenario] != "ok":
-        return stored
-    space, evaluated = result.problem.space, result.problem.scenarios[scenario]
-    (x,) = space.shifted(result.outcomes.X[[row]], evaluated.shift).tolist()
-    design, conditions = cast(LinearDesign, space.design(x)), cast(LinearConditions, evaluated.values)
+    arrays = result.arrays(row, scenario)
+    if set(names) <= arrays.keys() or not isinstance(model, LinearLoop) or result.status[row, scenario] != "ok":
+        return arrays
+    space, problem_scenario = result.problem.space, result.problem.scenarios[scenario]
+    (x,) = space.shifted(result.outcomes.X[[row]], problem_scenario.shift).tolist()
+    design, conditions = cast(LinearDesign, space.design(x)), cast(LinearConditions, problem_scenario.values)
     return model.evaluate(design, conditions, set(names))[1]
 
 
 def _signals(result: Result, model: Regulated) -> tuple[DrawnSignal, ...]:
     if isinstance(model, LinearLoop):
         units = [result.problem.model.plugin.arrays[name].unit for name in ("command", "output")]
-        command_unit, measured = model.plant.data().units if model.plant.type == "data" else units
-        return (DrawnSignal("output", "output", "command", None, unit=measured, command_unit=command_unit),)
+        command_unit, output_unit = model.plant.data().units if model.plant.type == "data" else units
+        return (DrawnSignal("output", "output", "command", None, unit=output_unit, command_unit=command_unit),)
     return {"course": (_COURSE,), "speed": (_SPEED,), "both": (_COURSE, _SPEED)}[model.loop]
 
 
@@ -283,19 +283,19 @@ def _traces(
     model: Regulated, signal: DrawnSignal, runs: Sequence[tuple[str, Mapping[str, Floats] | None]]
 ) -> list[Trace]:
     """Reference, then value and command of each run; one without arrays is empty."""
-    sampled = isinstance(model, TrackedCarrier) or model.sample_time is not None
+    is_sampled = isinstance(model, TrackedCarrier) or model.sample_time is not None
     setpoint = model.setpoint_step if isinstance(model, LinearLoop) else 1.0
     time, reference = _references(signal, [arrays for _, arrays in runs if arrays is not None], setpoint)
     hover = f"<br>%{{x:.2f}} s: <b>%{{y:.4~g}} {plain(signal.unit)}</b>"
     hover_below = f"<br>%{{x:.2f}} s: command <b>%{{y:.4~g}} {plain(signal.command_unit)}</b>"
-    dashed = {"color": "@ink", "width": 1.2, "dash": "dash", "shape": "hv"}
-    traces = [trace(time, signal.factor * reference, "reference", line=dashed, hover=f"reference{hover}")]
+    reference_line = {"color": "@ink", "width": 1.2, "dash": "dash", "shape": "hv"}
+    traces = [trace(time, signal.factor * reference, "reference", line=reference_line, hover=f"reference{hover}")]
     for k, (name, arrays) in enumerate(runs):
         x, value, command = (
             np.empty(0) if arrays is None else arrays[key] for key in ("time", signal.value, signal.command)
         )
         line = {"color": category(k), "width": 1.7, "dash": "solid" if k < 8 else "dot"}
-        below = {**line, "width": 1.2, "shape": "hv" if sampled else "linear"}
+        below = {**line, "width": 1.2, "shape": "hv" if is_sampled else "linear"}
         traces += [
             trace(x, signal.factor * value, name, line=line, hover=f"{name}{hover}", legendgroup=str(k)),
             trace(x, command, name, line=below, hover=f"{name}{hover_below}", legendgroup=str(k), yaxis="y2",

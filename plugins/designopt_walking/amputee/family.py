@@ -155,10 +155,10 @@ class WalkFamily:
             self._waypoints[key] = solution if solution.success else previous
         return self._waypoints[key]
 
-    def _shared(self, which: str, speed: float, solve: Callable[[], Solution]) -> Solution:
+    def _shared(self, start_name: str, speed: float, solve: Callable[[], Solution]) -> Solution:
         """A solution on the way at `speed` (m/s) that another worker or run has computed, else that of `solve`."""
         return self.start.shared.solution(
-            f"{which} from {self.name}, {speed:.6f} m/s, {self.intervals} intervals", solve
+            f"{start_name} from {self.name}, {speed:.6f} m/s, {self.intervals} intervals", solve
         )
 
     def _continued(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:

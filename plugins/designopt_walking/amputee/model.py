@@ -109,8 +109,8 @@ class AmputeeWalk:
             raise InvalidSetting("recording", str(error)) from None
         for name in self.choose:
             if name not in self._prosthesis.parameters:
-                listed = ", ".join(self._prosthesis.parameters)
-                raise InvalidSetting("choose", f"'{name}' is no parameter of this device; known: {listed}")
+                parameter_names = ", ".join(self._prosthesis.parameters)
+                raise InvalidSetting("choose", f"'{name}' is no parameter of this device; known: {parameter_names}")
         try:
             check_contact(amputee_walker(self._model, self._prosthesis, self._limits))
         except GaitError as error:
@@ -136,14 +136,15 @@ class AmputeeWalk:
         it is to be confirmed."""
         hints = get_type_hints(AmputeeDesign, include_extras=True)
         quantities: dict[str, Q] = {name: get_args(hint)[1] for name, hint in hints.items() if name in self.choose}
-        chosen = {f"chosen_{name}": Q(q.unit, f"chosen, {q.description}") for name, q in quantities.items()}
-        if chosen:
-            chosen["chosen_at_bounds"] = Q(
+        device_quantities = {f"chosen_{name}": Q(q.unit, f"chosen, {q.description}") for name, q in quantities.items()}
+        if device_quantities:
+            device_quantities["chosen_at_bounds"] = Q(
                 "", "chosen parameters at an end of their range", notable=True, listed_by="bounds"
             )
         inputs = {name for name in self._prosthesis.parameters if name not in self.choose}
         return Declared(
-            outputs={**chosen, **(MESH_OUTPUTS if self.confirm else {})}, without=frozenset(hints.keys() - inputs)
+            outputs={**device_quantities, **(MESH_OUTPUTS if self.confirm else {})},
+            without=frozenset(hints.keys() - inputs),
         )
 
     def evaluate(
@@ -152,18 +153,18 @@ class AmputeeWalk:
         """The walk with this device. Raises `InvalidDesign` for values of another knee, `Diverged` without a walk."""
         ground = filled(WalkingOnSlope, scenario)
         values, speed, walks = self._values(design), ground["speed"], self._walks(ground["slope"], ground["pull"])
-        predicted = walks.best_device(speed, values) if self.choose else walks.walk(speed, values)
+        prediction = walks.best_device(speed, values) if self.choose else walks.walk(speed, values)
         confirmation: dict[str, float] = {}
         if self.confirm:
-            coarse, predicted = predicted, walks.confirmed(speed, values, predicted)
-            confirmation = mesh_outputs(coarse.solution, predicted.solution, walks.programs.walker.angles)
-        walk = SolvedWalk(walks.programs.walker, predicted.solution, False, DURATION, tuple(self.choose))
-        outputs = cast(AmputeeOutputs, {**self._outputs(walk, predicted), **confirmation})
+            coarse, prediction = prediction, walks.confirmed(speed, values, prediction)
+            confirmation = mesh_outputs(coarse.solution, prediction.solution, walks.programs.walker.angles)
+        walk = SolvedWalk(walks.programs.walker, prediction.solution, False, DURATION, tuple(self.choose))
+        outputs = cast(AmputeeOutputs, {**self._outputs(walk, prediction), **confirmation})
         every = walk_arrays(walk, self._recording)
-        every["notes"] = np.array([*predicted.failures, *every["notes"]], dtype=str)
-        stored = {name: every[name] for name in arrays}
-        refuse_implausible(outputs, stored)
-        return outputs, stored
+        every["notes"] = np.array([*prediction.failures, *every["notes"]], dtype=str)
+        kept_arrays = {name: every[name] for name in arrays}
+        refuse_implausible(outputs, kept_arrays)
+        return outputs, kept_arrays
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The walk as a program in which all parameters of the device are unknowns; it starts from the middle device.
@@ -228,17 +229,17 @@ class AmputeeWalk:
                 raise InvalidDesign(f"{name}: the program chooses it (setting 'choose'): leave it out of the space")
         return {name: float(design.get(name, usual[name])) for name in names if name not in self.choose}
 
-    def _outputs(self, walk: SolvedWalk, predicted: Predicted) -> AmputeeOutputs:
-        parameters = predicted.solution.parameters
+    def _outputs(self, walk: SolvedWalk, prediction: Predicted) -> AmputeeOutputs:
+        parameters = prediction.solution.parameters
         outputs = {
             **walk_outputs(walk),
             **{f"chosen_{name}": parameters[name] for name in self.choose},
             **({"chosen_at_bounds": float(len(chosen_bounds(walk)))} if self.choose else {}),
             "peak_stop_torque": -float(stop_torque(float(walk.points.values[f"knee_angle_{self.side}"].max()))),
-            "warm": float(predicted.way == "warm"),
-            "attempts": float(predicted.attempts),
-            "agreeing_starts": float(predicted.agreeing),
-            "start_spread": predicted.spread,
+            "warm": float(prediction.way == "warm"),
+            "attempts": float(prediction.attempts),
+            "agreeing_starts": float(prediction.agreeing),
+            "start_spread": prediction.spread,
         }
         return cast(AmputeeOutputs, outputs)
 

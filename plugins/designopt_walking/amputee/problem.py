@@ -128,7 +128,7 @@ def amputee_problem(
     helps = help_names(side)
     coordinates = [v.name for v in system.states if v.name in RANGES]
     further_states = [v.name for v in system.states if v.name not in RANGES]
-    allowed = (0.0, 0.0) if help_price is None else (-MOST_HELP, MOST_HELP)
+    bounds = (0.0, 0.0) if help_price is None else (-MOST_HELP, MOST_HELP)
 
     def effort(v: Symbols) -> Any:
         return sum(v[n] ** 2 for n in excitations) + sum((v[n] / TRUNK) ** 2 for n in drives)
@@ -140,7 +140,7 @@ def amputee_problem(
         bounds={
             **{f"{n}_speed": _speed_range(n) for n in coordinates},
             **dict.fromkeys(drives, (-TRUNK, TRUNK)),
-            **dict.fromkeys(helps, allowed),
+            **dict.fromkeys(helps, bounds),
         },
         scales=_scales(system, drives),
         integrals={
@@ -164,7 +164,7 @@ def amputee_problem(
     def cost_of(e: Ends) -> Any:
         return sum(term(e) for term in terms.values())
 
-    repeated = [n for n in coordinates if n != FORWARD] + further_states + drives
+    periodic_variables = [n for n in coordinates if n != FORWARD] + further_states + drives
     return TrajectoryProblem(
         [phase],
         cost=cost_of,
@@ -176,7 +176,7 @@ def amputee_problem(
             "final_time": lambda e: e.duration,
         },
         constraints={
-            "cycle": periodic(repeated),
+            "cycle": periodic(periodic_variables),
             "speed": Constraint(lambda e: (distance(e) - e["speed"] * e.duration) / e["speed"], 0.0, 0.0, "s"),
         },
         extra=(

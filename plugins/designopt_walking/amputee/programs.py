@@ -48,16 +48,16 @@ class AmputeePrograms:
 
     def problem(self, speed: float, values: Mapping[str, float], help_price: float | None = None) -> TrajectoryProblem:
         """The problem at `speed` (m/s) with these `values` of the device; others are unknowns in their ranges."""
-        stated = amputee_problem(self.system, self.prosthesis.side, speed, self._cost, help_price=help_price)
-        return replace(stated, parameters={**stated.parameters, **values})
+        problem = amputee_problem(self.system, self.prosthesis.side, speed, self._cost, help_price=help_price)
+        return replace(problem, parameters={**problem.parameters, **values})
 
     def program(
         self, problem: TrajectoryProblem, guess: Guess, intervals: int, iterations: int | None = None
     ) -> Program:
         """The program on a mesh of `intervals`. Its functions are compiled, once for all programs and runs: they give
         the same numbers in a tenth of the time."""
-        most = self.settings.iterations if iterations is None else iterations
-        options = program_options(intervals, self.settings.tolerance, max_iterations=most, compile="always")
+        max_iterations = self.settings.iterations if iterations is None else iterations
+        options = program_options(intervals, self.settings.tolerance, max_iterations=max_iterations, compile="always")
         program = Program(problem, options, guess, problem_functions=self._problem_functions)
         self._problem_functions = program.problem_functions
         return program

@@ -37,14 +37,14 @@ class AmputeeStart:
     def __init__(self, programs: AmputeePrograms, symmetric: Callable[[float], Sampled], shared: SharedWalks) -> None:
         self.programs, self.shared = programs, shared
         self._symmetric = symmetric
-        self._helped: dict[float, Solution] = {}
+        self._solutions: dict[float, Solution] = {}
 
     def helped(self, speed: float) -> Solution:
         """The last iterate with help torques at `speed`; it need not be solved. Raises `Diverged` without a symmetric
         walk."""
-        if speed not in self._helped:
-            self._helped[speed] = self.shared.solution(f"help, {speed:.6f} m/s", lambda: self._with_help(speed))
-        return self._helped[speed]
+        if speed not in self._solutions:
+            self._solutions[speed] = self.shared.solution(f"help, {speed:.6f} m/s", lambda: self._with_help(speed))
+        return self._solutions[speed]
 
     def _with_help(self, speed: float) -> Solution:
         programs, values, symmetric = self.programs, self.programs.device(HELPED), self._symmetric(speed)
@@ -67,8 +67,8 @@ def symmetric_walk(model: OsimModel, speed: float, tolerance: float) -> Sampled:
     gait = GaitRanges()
     tree = ranged_tree(model, gait)
     walker = walker_of(model, tree=tree, ranges={c.name: (c.low, c.high) for c in tree.coordinates})
-    tracked = uninterrupted(track_synthetic(walker, gait, SyntheticWalk(speed), INTERVALS))
-    problem = predicted_walk(walker, gait, Effort(exponent=EXPONENT), speed, lambda _values, _rng: tracked.phase)
+    start = uninterrupted(track_synthetic(walker, gait, SyntheticWalk(speed), INTERVALS))
+    problem = predicted_walk(walker, gait, Effort(exponent=EXPONENT), speed, lambda _values, _rng: start.phase)
     with step(f"first walk, symmetric, at {speed:g} m/s"):
         solution = uninterrupted(Program(problem, program_options(INTERVALS, tolerance)).solve())
     if not solution.success:
@@ -77,6 +77,6 @@ def symmetric_walk(model: OsimModel, speed: float, tolerance: float) -> Sampled:
             reason=f"start_{solution.status.name.lower()}",
         )
     points = SolvedWalk(walker, solution, half=True).points
-    once = [True, *(step > 0.0 for step in (points.time[1:] - points.time[:-1]).tolist())]
+    is_first = [True, *(step > 0.0 for step in (points.time[1:] - points.time[:-1]).tolist())]
     outputs = {v.name for v in problem.phases[0].system.outputs}
-    return sampled(points.time[once], {n: v[once] for n, v in points.values.items() if n not in outputs})
+    return sampled(points.time[is_first], {n: v[is_first] for n, v in points.values.items() if n not in outputs})

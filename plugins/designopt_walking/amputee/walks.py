@@ -58,10 +58,10 @@ class AmputeeWalks:
 
     def free_problem(self, speed: float) -> TrajectoryProblem:
         """The program in which all device parameters are unknowns, which starts from the middle walk."""
-        stated = self.programs.problem(speed, {})
-        (phase,) = stated.phases
+        problem = self.programs.problem(speed, {})
+        (phase,) = problem.phases
         starting = replace(phase, start=lambda _values, _rng: self.middle(speed).phase)
-        return replace(stated, phases=[starting], guess=self.families[0].middle_device)
+        return replace(problem, phases=[starting], guess=self.families[0].middle_device)
 
     def middle(self, speed: float) -> Solution:
         """The walk of the first family with its middle device. Raises `Diverged` where it is not reached."""
@@ -72,7 +72,7 @@ class AmputeeWalks:
 
         Raises `Diverged` with the reason of the first family where none is solved.
         """
-        continued: list[ContinuedWalk] = []
+        walks: list[ContinuedWalk] = []
         failures: dict[str, Diverged] = {}
         for family in self.families:
             try:
@@ -80,15 +80,15 @@ class AmputeeWalks:
             except Diverged as error:
                 failures[family.name] = error
                 continue
-            continued.append(walk)
+            walks.append(walk)
             if not walk.solution.success:
                 failures[family.name] = unsolved(walk.solution)
-        solved = [walk for walk in continued if walk.solution.success]
-        if not solved:
+        converged_walks = [walk for walk in walks if walk.solution.success]
+        if not converged_walks:
             raise next(iter(failures.values()))
-        best = min(solved, key=lambda walk: walk.solution.objective)
-        objectives = tuple(walk.solution.objective for walk in solved)
-        problem, solves = self.programs.problem(speed, values), sum(walk.solves for walk in continued)
+        best = min(converged_walks, key=lambda walk: walk.solution.objective)
+        objectives = tuple(walk.solution.objective for walk in converged_walks)
+        problem, solves = self.programs.problem(speed, values), sum(walk.solves for walk in walks)
         result = Predicted(best.solution, best.way, solves, objectives, sentences(failures))
         return self._checked(problem, result)
 
@@ -101,7 +101,7 @@ class AmputeeWalks:
         problem = self.programs.problem(speed, fixed)
         starts: dict[str, Callable[[], Solution]] = {"help torques": partial(self.start.helped, speed)}
         starts |= {family.name: partial(family.middle, speed) for family in self.families}
-        solved: list[tuple[Solution, str]] = []
+        solutions: list[tuple[Solution, str]] = []
         failures: dict[str, Diverged] = {}
         attempts = 0
         for name, start in starts.items():
@@ -113,32 +113,32 @@ class AmputeeWalks:
             solution = self.programs.solve(problem, guess, self.intervals)
             attempts += 1
             if solution.success:
-                solved.append((solution, name))
+                solutions.append((solution, name))
             else:
                 failures[name] = unsolved(solution)
-        if not solved:
+        if not solutions:
             raise next(iter(failures.values()))
-        objectives = [solution.objective for solution, _ in solved]
-        best, way = min(solved, key=lambda start: start[0].objective)
+        objectives = [solution.objective for solution, _ in solutions]
+        best, way = min(solutions, key=lambda start: start[0].objective)
         gain = 1.0
         while gain > POLISHED:
-            polished = self.programs.solve(problem, Guess.from_solution(best), self.intervals)
+            refinement = self.programs.solve(problem, Guess.from_solution(best), self.intervals)
             attempts += 1
-            gain = 1.0 - polished.objective / best.objective if polished.success else 0.0
-            if polished.success:
-                objectives.append(polished.objective)
+            gain = 1.0 - refinement.objective / best.objective if refinement.success else 0.0
+            if refinement.success:
+                objectives.append(refinement.objective)
             if gain > 0.0:
-                best, way = polished, f"{way}, polished"
+                best, way = refinement, f"{way}, polished"
         return self._checked(problem, Predicted(best, way, attempts, tuple(objectives), sentences(failures)))
 
-    def confirmed(self, speed: float, values: Mapping[str, float], predicted: Predicted) -> Predicted:
-        """The walk with these `values` on twice the intervals, near the `predicted` one; it need not be solved."""
+    def confirmed(self, speed: float, values: Mapping[str, float], prediction: Predicted) -> Predicted:
+        """The walk with these `values` on twice the intervals, near the `prediction`; it need not be solved."""
         problem = self.programs.problem(speed, values)
-        finer = self.programs.solve_finer(problem, predicted.solution, 2 * self.intervals)
-        return replace(predicted, solution=self.programs.checked(problem, finer) if finer.success else finer)
+        finer = self.programs.solve_finer(problem, prediction.solution, 2 * self.intervals)
+        return replace(prediction, solution=self.programs.checked(problem, finer) if finer.success else finer)
 
-    def _checked(self, problem: TrajectoryProblem, predicted: Predicted) -> Predicted:
-        return replace(predicted, solution=self.programs.checked(problem, predicted.solution))
+    def _checked(self, problem: TrajectoryProblem, prediction: Predicted) -> Predicted:
+        return replace(prediction, solution=self.programs.checked(problem, prediction.solution))
 
 
 def sentences(failures: Mapping[str, Diverged]) -> tuple[str, ...]:

@@ -50,5 +50,5 @@ def loaded(model: OsimModel, device: str, mass: float) -> OsimModel:
 def _both_sides(walker: Walker, joint: str, acting: Callable[[Any], Any]) -> DeviceForces:
     angles = {name: walker.state.named[name] for name in (f"{joint}_r", f"{joint}_l")}
     k = Variable("spring_stiffness", "N m/rad", 0.0, 300.0, "spring on each side")
-    rest = Variable("spring_rest", "rad", -0.3, 0.6, "angle at which the springs are relaxed")
-    return device_forces((k, rest), lambda k, rest: {name: -k * acting(q - rest) for name, q in angles.items()})
+    rest_angle = Variable("spring_rest", "rad", -0.3, 0.6, "angle at which the springs are relaxed")
+    return device_forces((k, rest_angle), lambda k, rest: {name: -k * acting(q - rest) for name, q in angles.items()})

@@ -197,16 +197,16 @@ class WalkPredict:
 
     def declares(self) -> Declared:
         """Parameters of the device are inputs, those that the program chooses outputs, and the change with the mesh."""
-        further = (MESH_OUTPUTS if self.confirm else {}) | (TENDON_OUTPUTS if self.tendons == "compliant" else {})
+        extra_outputs = (MESH_OUTPUTS if self.confirm else {}) | (TENDON_OUTPUTS if self.tendons == "compliant" else {})
         if self.device is None:
-            return Declared(outputs=further)
+            return Declared(outputs=extra_outputs)
         symbols = DEVICES[self.device](walker_of(self._model)).parameters
         quantities = {v.name: Q(v.unit, v.description, ge=v.low, le=v.high) for v, _ in symbols}
         inputs = {name: q for name, q in quantities.items() if name not in self.choose}
-        chosen = {
+        device_outputs = {
             f"chosen_{n}": Q(q.unit, f"chosen {q.description}") for n, q in quantities.items() if n in self.choose
         }
-        return Declared(inputs=inputs, outputs={**chosen, **further})
+        return Declared(inputs=inputs, outputs={**device_outputs, **extra_outputs})
 
     def evaluate(
         self, design: dict[str, float], scenario: WalkingOnSlope, arrays: Set[str] = frozenset()
@@ -216,23 +216,23 @@ class WalkPredict:
         speed = ground["speed"]
         predictor, fits = self._predictor(ground["slope"], ground["pull"])
         try:
-            solution = predicted = predictor.solve(speed, design, starts=self.starts)
+            solution = prediction = predictor.solve(speed, design, starts=self.starts)
         except GaitError as error:
             raise InvalidSetting(error.field, error.message) from None
-        if not predicted.success:
-            raise Diverged(predicted.message, reason=predicted.status.name.lower())
+        if not prediction.success:
+            raise Diverged(prediction.message, reason=prediction.status.name.lower())
         confirmation: dict[str, float] = {}
         if self.confirm:
-            solution = predictor.confirmed(speed, design, predicted, self.starts)
-            confirmation = mesh_outputs(predicted, solution, predictor.walker.angles)
+            solution = predictor.confirmed(speed, design, prediction, self.starts)
+            confirmation = mesh_outputs(prediction, solution, predictor.walker.angles)
         solution = predictor.checked(speed, solution)
         walk = SolvedWalk(predictor.walker, solution, True, self.duration, tuple(self.choose))
         outputs = {
             **walk_outputs(walk),
             **{f"chosen_{name}": solution.parameters[name] for name in self.choose},
-            "warm": float(predicted.warm_path == ("full",)),
-            "agreeing_starts": float(agreeing(predicted)),
-            "start_spread": spread_of_costs(predicted),
+            "warm": float(prediction.warm_path == ("full",)),
+            "agreeing_starts": float(agreeing(prediction)),
+            "start_spread": spread_of_costs(prediction),
             "bounds_active": float(
                 _at_bounds(predictor.walker, solution) + len(duration_bounds(walk)) + len(chosen_bounds(walk))
             ),
@@ -240,9 +240,9 @@ class WalkPredict:
             **confirmation,
         }
         every = walk_arrays(walk, self._recording)
-        stored = {name: every[name] for name in arrays}
-        refuse_implausible(outputs, stored)
-        return cast(PredictedOutputs, outputs), stored
+        kept_arrays = {name: every[name] for name in arrays}
+        refuse_implausible(outputs, kept_arrays)
+        return cast(PredictedOutputs, outputs), kept_arrays
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The walk as a program in which all parameters of the device are unknowns."""

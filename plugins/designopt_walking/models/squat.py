@@ -128,9 +128,9 @@ class SquatToStand:
             resimulation_error=float(np.max(solution.phase.segment_errors, initial=0.0)),
             iterations=float(solution.iterations),
         )
-        sampled, along = _sampled(walker, solution)
+        samples, along = _sampled(walker, solution)
         peaks = tendon_peaks(along.tendon_strain, along.tendon_energy) if walker.muscles.compliant else {}
-        return cast(SquatOutputs, {**outputs, **peaks}), {name: sampled[name] for name in arrays}
+        return cast(SquatOutputs, {**outputs, **peaks}), {name: samples[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The motion as a program in which the spring is an unknown."""

@@ -119,8 +119,8 @@ class WalkTrack:
     ) -> tuple[TrackedOutputs, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
         walker = self._walker
-        recorded = self._reader.of_files(walker, scenario)
-        solution = self._solved(walker, recorded)
+        recording = self._reader.of_files(walker, scenario)
+        solution = self._solved(walker, recording)
         if not solution.success:
             raise Diverged(solution.message, reason=solution.status.name.lower())
         walk = SolvedWalk(walker, solution, half=True)
@@ -128,24 +128,24 @@ class WalkTrack:
             **walk_outputs(walk),
             "states": solution.figures["states"],
             "contact": solution.figures["contact"],
-            **_errors(walker, recorded, solution),
+            **_errors(walker, recording, solution),
         }
         every = walk_arrays(walk)
-        stored = {name: every[name] for name in arrays}
-        refuse_implausible(outputs, stored)
-        return cast(TrackedOutputs, outputs), stored
+        kept_arrays = {name: every[name] for name in arrays}
+        refuse_implausible(outputs, kept_arrays)
+        return cast(TrackedOutputs, outputs), kept_arrays
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
-    def _solved(self, walker: Walker, recorded: RecordedWalk, *, check: bool = True) -> Solution:
+    def _solved(self, walker: Walker, recording: RecordedWalk, *, check: bool = True) -> Solution:
         """The walk of a walker; one with compliant tendons starts from the walk on rigid ones."""
-        guess = recorded_guess(walker, recorded)
+        guess = recorded_guess(walker, recording)
         if walker.muscles.compliant:
             with step("walk on rigid tendons, to start from"):
-                on_rigid = self._solved(self._walker_on(Tendons()), recorded, check=False)
+                on_rigid = self._solved(self._walker_on(Tendons()), recording, check=False)
             guess = Guess({"motion": with_tendon_forces(walker, on_rigid.phase)})
         weights = TrackingWeights(self.effort_weight, self.state_weight, self.force_weight)
-        problem = tracked_walk(walker, GaitRanges(ranges=self.ranges), recorded, weights)
+        problem = tracked_walk(walker, GaitRanges(ranges=self.ranges), recording, weights)
         options = program_options(self.intervals, self.tolerance, check=check, max_iterations=800)
         return solve(problem, options, guess)
 
@@ -171,10 +171,10 @@ class WalkTrack:
         return RecordingReader(self.force_columns, self.window, self.cutoff)
 
 
-def _errors(walker: Walker, recorded: RecordedWalk, solution: Solution) -> dict[str, float]:
+def _errors(walker: Walker, recording: RecordedWalk, solution: Solution) -> dict[str, float]:
     """Root mean square distances from the recording, at its times."""
-    distances = recorded.distances(solution.phase)
+    distances = recording.distances(solution.phase)
     errors = {"angle_error": root_mean_square([distances[name] for name in walker.angles])}
-    if recorded.forces:
-        errors["force_error"] = root_mean_square([distances[name] for name in recorded.forces]) / walker.weight
+    if recording.forces:
+        errors["force_error"] = root_mean_square([distances[name] for name in recording.forces]) / walker.weight
     return errors

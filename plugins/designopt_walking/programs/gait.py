@@ -247,9 +247,9 @@ def powered(values: Sequence[Any], exponent: int) -> Any:
     return sum((ca.sqrt(value**2 + 1e-12) ** exponent for value in values), ca.SX(0))
 
 
-def program_options(intervals: int, tolerance: float, **more: Any) -> Options:
-    """Separated Hermite-Simpson with linear controls, unless `more` names another scheme."""
-    settings: dict[str, Any] = {"persistent": False, "check": False, "max_iterations": 500, **more}
+def program_options(intervals: int, tolerance: float, **options: Any) -> Options:
+    """Separated Hermite-Simpson with linear controls, unless the `options` name another scheme."""
+    settings: dict[str, Any] = {"persistent": False, "check": False, "max_iterations": 500, **options}
     settings = {"scheme": "hermite_simpson", **settings}
     if settings["scheme"] == "hermite_simpson":
         settings["midpoint_control"] = "linear"
@@ -267,10 +267,10 @@ def with_interval_errors(problem: TrajectoryProblem, solution: Solution) -> Solu
     `designopt.collocation.checked` also simulates the whole cycle, which takes most of its time: a walk is unstable, so
     that this run leaves it and says nothing.
     """
-    estimated = with_errors(problem, solution)
+    estimate = with_errors(problem, solution)
     (phase,) = problem.phases
-    errors = segment_errors(phase, estimated.phase, solution.parameters)
-    return replace(estimated, phases={phase.name: replace(estimated.phase, segment_errors=errors)})
+    errors = segment_errors(phase, estimate.phase, solution.parameters)
+    return replace(estimate, phases={phase.name: replace(estimate.phase, segment_errors=errors)})
 
 
 def forward_range(walker: Walker) -> tuple[float, float]:

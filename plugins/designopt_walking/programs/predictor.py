@@ -182,25 +182,25 @@ class WalkPredictor:
 
     def _from_devices(self, problem: TrajectoryProblem, speed: float) -> Iterator[Solution]:
         """The walks with chosen parameters from those with devices inside the ranges; none if all are given."""
-        chosen = [v for v in problem.variables if v.name not in problem.parameters]
-        for shares in itertools.product(DEVICES, repeat=len(chosen)) if chosen else ():
-            device = {v.name: v.low + share * (v.high - v.low) for v, share in zip(chosen, shares, strict=True)}
+        free_variables = [v for v in problem.variables if v.name not in problem.parameters]
+        for shares in itertools.product(DEVICES, repeat=len(free_variables)) if free_variables else ():
+            device = {v.name: v.low + share * (v.high - v.low) for v, share in zip(free_variables, shares, strict=True)}
             fixed = replace(problem, parameters={**problem.parameters, **device})
             walk = self._solved(fixed, self._neighbour(speed))
             yield self._solved(problem, walk) if walk.success else walk
 
     def _solved(self, problem: TrajectoryProblem, near: Solution | None) -> Solution:
         """Warm from `near`, else cold; `Solution.warm_path` lists what was tried."""
-        tried: list[str] = []
+        attempts: list[str] = []
         solution: Solution | None = None
         with walk_step(problem.phases[0].data["speed"], self.mesh.intervals):
             if near is not None and near.success:
                 solution = self._program(problem, WARM).solve(problem, warm="full", previous=near)
-                tried.append("full")
+                attempts.append("full")
             if solution is None or not (solution.success or solution.status is Status.CANCELLED):
                 solution = self._program(problem, MOST).solve(problem)
-                tried.append("cold")
-        return replace(solution, warm_path=tuple(tried))
+                attempts.append("cold")
+        return replace(solution, warm_path=tuple(attempts))
 
     def chain(self, speeds: list[float], parameters: Mapping[str, float] | None = None) -> list[Solution]:
         """The walks at `speeds` in turn, each from the one before."""
@@ -266,8 +266,8 @@ class WalkPredictor:
         """The solved walk of least objective among `solutions` and those of further `starts`."""
         for i in range(1, starts):
             speed = float(problem.phases[0].data["speed"])
-            tracked = self.start(speed, np.random.default_rng([seed, i]))
-            guess = Guess({"motion": with_tendon_forces(self.walker, tracked.phase)})
+            start = self.start(speed, np.random.default_rng([seed, i]))
+            guess = Guess({"motion": with_tendon_forces(self.walker, start.phase)})
             with walk_step(speed, self.mesh.intervals):
                 solutions.append(self._program(problem, MOST).solve(problem, guess=guess))
         records = [StartRecord(i, s.status, s.objective, s.iterations) for i, s in enumerate(solutions)]
@@ -277,11 +277,11 @@ class WalkPredictor:
 
 def agreeing(solution: Solution) -> int:
     """How many starts reached the cost of the best, within 0.1 %."""
-    solved = [record.objective for record in solution.starts if record.status.success]
-    return sum(objective <= solution.objective * (1.0 + SAME) for objective in solved)
+    objectives = [record.objective for record in solution.starts if record.status.success]
+    return sum(objective <= solution.objective * (1.0 + SAME) for objective in objectives)
 
 
 def spread_of_costs(solution: Solution) -> float:
     """The range of the costs of the solved starts, relative to the best; 0 with one."""
-    solved = [record.objective for record in solution.starts if record.status.success]
-    return (max(solved) - min(solved)) / abs(min(solved)) if solved else 0.0
+    objectives = [record.objective for record in solution.starts if record.status.success]
+    return (max(objectives) - min(objectives)) / abs(min(objectives)) if objectives else 0.0

@@ -58,8 +58,8 @@ class RecordedWalk:
 
     def distances(self, phase: PhaseSolution) -> dict[str, Floats]:
         """Of a solved motion from the recorded `values`, at the times of the recording (n,), by name."""
-        solved = phase.interpolate(np.minimum(self.time, phase.tf))
-        return {name: solved[name] - column for name, column in self.values.items()}
+        trajectories = phase.interpolate(np.minimum(self.time, phase.tf))
+        return {name: trajectories[name] - column for name, column in self.values.items()}
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class RecordingReader:
         for name in coordinates:
             spline = _spline(motion, motion.label(name, "value"), begin, end)
             of_motion[name] = np.asarray(spline(time), dtype=np.float64)
-            recorded = [label for label in motion.names if label.split("/")[-2:] == [name, "speed"]]
-            rate = _spline(motion, recorded[0], begin, end) if recorded else spline.derivative()
+            speed_labels = [label for label in motion.names if label.split("/")[-2:] == [name, "speed"]]
+            rate = _spline(motion, speed_labels[0], begin, end) if speed_labels else spline.derivative()
             of_motion[f"{name}_speed"] = np.asarray(rate(time), dtype=np.float64)
         forces: dict[str, Floats] = {}
         if ground is not None:
@@ -173,8 +173,8 @@ def _spline(table: TimeTable, label: str, begin: float, end: float) -> Any:
         raise RecordingError(f"column '{label}' has gaps; fill them")
     slack = 1e-6 * (end - begin)
     if table.time[0] > begin + slack or table.time[-1] < end - slack:
-        recorded = f"{table.time[0]:g} to {table.time[-1]:g} s"
-        raise RecordingError(f"column '{label}' is recorded from {recorded}, not from {begin:g} to {end:g} s")
+        interval = f"{table.time[0]:g} to {table.time[-1]:g} s"
+        raise RecordingError(f"column '{label}' is recorded from {interval}, not from {begin:g} to {end:g} s")
     if len(table.time) <= DEGREE:
         raise RecordingError(f"column '{label}' has {len(table.time)} rows; a spline needs at least {DEGREE + 1}")
     return scipy.interpolate.make_interp_spline(table.time, values, k=DEGREE)

@@ -113,14 +113,16 @@ def squat_to_stand(walker: Walker, squat: Squat, start: Start | None = None) -> 
         return integral["drives"] + integral["activations"] + squat.excitation * integral["excitations"]
 
     equal = list(zip(excitations(walker), activations, strict=True))
-    still = [f"force_rate_{name}" for name in walker.muscles.compliant]
+    force_rates = [f"force_rate_{name}" for name in walker.muscles.compliant]
     constraints = {}
     if equal:
         constraints["start"] = Constraint(
             lambda e: ca.vertcat(*(e.initial[a] - e.initial[b] for a, b in equal)), 0.0, 0.0
         )
-    if still:
-        constraints["tendons_at_rest"] = Constraint(lambda e: ca.vertcat(*(e.initial[n] for n in still)), 0.0, 0.0)
+    if force_rates:
+        constraints["tendons_at_rest"] = Constraint(
+            lambda e: ca.vertcat(*(e.initial[n] for n in force_rates)), 0.0, 0.0
+        )
     return TrajectoryProblem(
         [phase],
         cost=effort,
@@ -140,9 +142,9 @@ def rigid_start(model: OsimModel, squat: Squat, intervals: int) -> Start | None:
     problem = squat_to_stand(squat_walker(model, rigid)[0], rigid)
 
     def start(parameters: Mapping[str, float], _: np.random.Generator | None) -> PhaseGuess:
-        stated = replace(problem, parameters=dict(parameters))
+        parametrised_problem = replace(problem, parameters=dict(parameters))
         with step("standing up with rigid tendons, to start from"):
-            solution = Program(stated, program_options(intervals, START_TOLERANCE)).solve()
+            solution = Program(parametrised_problem, program_options(intervals, START_TOLERANCE)).solve()
         return with_tendon_forces(walker, solution.phase)
 
     return start

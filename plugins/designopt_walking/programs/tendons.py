@@ -59,16 +59,19 @@ class Tendons:
         Raises `GaitError` for unknown muscles, strains outside `STRAINS`, and lists that rigid tendons would ignore.
         """
         if self.kind == "rigid":
-            for name, stated in (("rigid_tendons", self.rigid is not None), ("tendon_strains", bool(self.strains))):
-                if stated:
+            for name, has_setting in (
+                ("rigid_tendons", self.rigid is not None),
+                ("tendon_strains", bool(self.strains)),
+            ):
+                if has_setting:
                     raise GaitError(name, "all tendons are rigid; set 'tendons: compliant', or leave this out")
             return model, ()
         for name, muscles in (("rigid_tendons", self.rigid or ()), ("tendon_strains", self.strains)):
             for muscle in muscles:
                 if not any(muscle in (m.name, plain(m.name)) for m in model.muscles):
-                    listed = ", ".join(dict.fromkeys(plain(m.name) for m in model.muscles)) or "none"
-                    raise GaitError(name, f"'{muscle}' is no muscle; the model has {listed}")
-        stretched = [
+                    muscle_names = ", ".join(dict.fromkeys(plain(m.name) for m in model.muscles)) or "none"
+                    raise GaitError(name, f"'{muscle}' is no muscle; the model has {muscle_names}")
+        new_muscles = [
             replace(m, shape={**m.shape, "tendon_strain_at_one_norm_force": self.strains[key]})
             if (key := m.name if m.name in self.strains else plain(m.name)) in self.strains
             else m
@@ -76,7 +79,7 @@ class Tendons:
         ]
         compliant = [
             m
-            for m in stretched
+            for m in new_muscles
             if (m.slack >= m.fibre if self.rigid is None else not {m.name, plain(m.name)} & {*self.rigid})
         ]
         for m in compliant:
@@ -87,7 +90,7 @@ class Tendons:
                     f" possible are {STRAINS[0]:g} to {STRAINS[1]:g} (usual: 0.03 to 0.1), or a rigid tendon"
                     " ('rigid_tendons')",
                 )
-        return replace(model, muscles=tuple(stretched)), tuple(m.name for m in compliant)
+        return replace(model, muscles=tuple(new_muscles)), tuple(m.name for m in compliant)
 
 
 def with_tendon_forces(walker: Walker, trajectories: PhaseGuess) -> PhaseGuess:

@@ -110,18 +110,18 @@ def tracked_walk(
     """
     check_contact(walker)
     check_mirror(walker)
-    followed = FollowedRecording(walker, walk, weights or TrackingWeights())
+    tracking = FollowedRecording(walker, walk, weights or TrackingWeights())
     bounds, scales = bounds_and_scales(walker, replace(gait, drive=None))
     speeds = {f"{c}_speed": gait.speeds.get(c, (-FASTEST, FASTEST)) for c in walker.coordinates}
     phase = Phase(
-        followed.system(),
+        tracking.system(),
         tf=walk.duration,
         bounds={**bounds, **speeds},
         scales=scales,
-        integrals=followed.integrals,
-        data=followed.data,
+        integrals=tracking.integrals,
+        data=tracking.data,
     )
-    return followed.problem(phase, mirror_constraints(walker))
+    return tracking.problem(phase, mirror_constraints(walker))
 
 
 def recorded_guess(walker: Walker, walk: RecordedWalk) -> Guess:

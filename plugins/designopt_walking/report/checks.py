@@ -51,15 +51,15 @@ def walking_checks(result: Result) -> Section | None:
     figures = result.outcomes.figures
     if not len(result.outcomes.X) or "mean_force_error" not in figures:
         return None
-    chosen = list(dict.fromkeys(result.chosen().values()))
-    rows = [*chosen, *(k for k in range(len(result.outcomes.X)) if k not in chosen)][:_ROWS]
+    chosen_rows = list(dict.fromkeys(result.chosen().values()))
+    rows = [*chosen_rows, *(k for k in range(len(result.outcomes.X)) if k not in chosen_rows)][:_ROWS]
     failed = np.isfinite(figures["mean_force_error"]).sum(axis=None)
-    missed = int((figures["failed_checks"] > 0.0).sum())
+    failures = int((figures["failed_checks"] > 0.0).sum())
     total = figures["mean_force_error"].size
     findings = ["Every walk has a result."] if failed == total else [f"{failed} of {total} walks have a result."]
-    if missed:
+    if failures:
         findings.append(
-            f"{plural(missed, 'walk')} {'fails' if missed == 1 else 'fail'} a check of mechanics: not to be used. "
+            f"{plural(failures, 'walk')} {'fails' if failures == 1 else 'fail'} a check of mechanics: not to be used. "
             f"Raise 'intervals': {'; '.join(_failed_checks(figures))}."
         )
     findings.append(_mesh(figures))
@@ -67,11 +67,11 @@ def walking_checks(result: Result) -> Section | None:
         warm = int(np.nansum(figures["warm"]))
         findings += [f"{plural(warm, 'solve')} started from a walk with its multipliers."] if warm else []
     findings += _flexion_at_bound(result)
-    one_start = all((np.nan_to_num(figures[n]) <= most).all() for n, most in _OF_ONE_START.items() if n in figures)
-    solved = {name: words for name, words in _SOLVED.items() if not one_start or name not in _OF_ONE_START}
+    one_start = all((np.nan_to_num(figures[n]) <= limit).all() for n, limit in _OF_ONE_START.items() if n in figures)
+    columns = {name: words for name, words in _SOLVED.items() if not one_start or name not in _OF_ONE_START}
     tables = [
         _table(result, rows, "Errors relative to weight, impulse and muscle work", _present(_PHYSICS, figures)),
-        _table(result, rows, "How each walk was solved", _present(solved, figures)),
+        _table(result, rows, "How each walk was solved", _present(columns, figures)),
         *_bounds(result),
     ]
     return Section("Checks of the walks", findings=tuple(findings), tables=tuple(tables), notes=_notes(result))
@@ -111,11 +111,11 @@ def _mesh(figures: Mapping[str, Floats]) -> str:
     if "mesh_change" not in figures:
         return "No walk is confirmed on a finer mesh (setting confirm)."
     changes = figures["mesh_change"][np.isfinite(figures["mesh_change"])]
-    missed = int((changes > MESH_CHANGE).sum())
-    if not missed:
+    failures = int((changes > MESH_CHANGE).sum())
+    if not failures:
         return f"On twice the intervals no objective changes by more than {100.0 * MESH_CHANGE:g} %."
     return (
-        f"{missed} of {len(changes)} walks are not converged with the mesh: on twice the intervals their objective"
+        f"{failures} of {len(changes)} walks are not converged with the mesh: on twice the intervals their objective"
         f" changes by up to {100.0 * changes.max():.2g} % (at most {100.0 * MESH_CHANGE:g} %)."
     )
 

@@ -57,24 +57,24 @@ _UNITS = {
 }
 
 
-def _curves(result: Result, title: str, names: str, values: str, recorded: str = "") -> Section | None:
-    needed = ("percent", names, values)
-    motions = stored_arrays(result, *needed)
+def _curves(result: Result, title: str, names: str, values: str, bands: str = "") -> Section | None:
+    array_names = ("percent", names, values)
+    motions = stored_arrays(result, *array_names)
     if not motions:
-        return missing(title, *needed) if len(result.outcomes.X) else None
+        return missing(title, *array_names) if len(result.outcomes.X) else None
     first = next(iter(motions.values()))
     columns = by_quantity(_without_lengths(first[names]))
-    banded = any(np.isfinite(arrays[recorded]).any() for arrays in motions.values() if recorded in arrays)
+    has_bands = any(np.isfinite(arrays[bands]).any() for arrays in motions.values() if bands in arrays)
 
     sides = side_names(result)
 
     def plot(arrays: Arrays) -> Plot:
-        return _plot(arrays, columns, (names, values, recorded if banded else ""), sides)
+        return _plot(arrays, columns, (names, values, bands if has_bands else ""), sides)
 
     unit, _ = _UNITS[values]
-    note = f"{unit.capitalize()}, right and left. {_BAND if banded else ''}".strip()
+    note = f"{unit.capitalize()}, right and left. {_BAND if has_bands else ''}".strip()
     figure = selectable(title, motions, plot, height=panel_height(len(columns)), note=note)
-    return Section(title, figures=(figure,), tables=_inside(motions, names, values, recorded))
+    return Section(title, figures=(figure,), tables=_inside(motions, names, values, bands))
 
 
 def _without_lengths(names: Iterable[Any]) -> list[str]:
@@ -84,7 +84,7 @@ def _without_lengths(names: Iterable[Any]) -> list[str]:
 def _plot(
     arrays: Arrays, columns: Mapping[str, Mapping[str, int]], names: tuple[str, str, str], sides: Mapping[str, str]
 ) -> Plot:
-    quantities, (labels, values, recorded) = list(columns), names
+    quantities, (labels, values, bands) = list(columns), names
     _, factor = _UNITS[values]
     every = [str(name) for name in arrays[labels]]
     shown_names = _without_lengths(every)
@@ -94,8 +94,8 @@ def _plot(
         traces: list[dict[str, Any]] = []
         for side, column in columns[quantities[i]].items():
             k = every.index(shown_names[column])
-            if recorded in arrays:
-                band = factor * np.asarray(arrays[recorded], dtype=float)[:, k]
+            if bands in arrays:
+                band = factor * np.asarray(arrays[bands], dtype=float)[:, k]
                 traces += _band(percent, band, STYLES[side]["color"])
             traces.append(line(percent, y[:, k], sides[side], line=STYLES[side]))
         return traces
@@ -106,10 +106,10 @@ def _plot(
 
 def _band(percent: Floats, band: Floats, colour: Any) -> list[dict[str, Any]]:
     """Areas of mean ± 2 and ± 1 deviations; `band` (time, 2) has mean and deviation, NaN where nothing is recorded."""
-    some = np.isfinite(band[:, 0])
-    if some.any() and np.isnan(band[:, 1]).all():
-        return [line(percent[some], band[some, 0], "", line={"color": colour, "width": 1.2, "dash": "dot"})]
-    x, (mean, deviation) = percent[some], np.nan_to_num(band[some].T)
+    has_mean = np.isfinite(band[:, 0])
+    if has_mean.any() and np.isnan(band[:, 1]).all():
+        return [line(percent[has_mean], band[has_mean, 0], "", line={"color": colour, "width": 1.2, "dash": "dot"})]
+    x, (mean, deviation) = percent[has_mean], np.nan_to_num(band[has_mean].T)
     traces = []
     for width in (2.0, 1.0) if len(x) else ():
         around = np.concatenate([mean + width * deviation, (mean - width * deviation)[::-1]])
@@ -120,17 +120,17 @@ def _band(percent: Floats, band: Floats, colour: Any) -> list[dict[str, Any]]:
     return traces
 
 
-def _inside(motions: Mapping[tuple[str, str], Arrays], names: str, values: str, recorded: str) -> tuple[Table, ...]:
+def _inside(motions: Mapping[tuple[str, str], Arrays], names: str, values: str, bands: str) -> tuple[Table, ...]:
     """Share of the cycle within 1 and 2 standard deviations of the recorded mean."""
     rows = []
     for (design, scenario), arrays in motions.items():
-        if recorded not in arrays:
+        if bands not in arrays:
             continue
-        y, band = np.asarray(arrays[values], dtype=float), np.asarray(arrays[recorded], dtype=float)
+        y, band = np.asarray(arrays[values], dtype=float), np.asarray(arrays[bands], dtype=float)
         for k, name in enumerate(arrays[names]):
-            some = np.isfinite(band[:, k]).all(axis=1)
-            if some.any() and (band[some, k, 1] > 0.0).all():
-                off = np.abs(y[some, k] - band[some, k, 0]) / band[some, k, 1]
+            has_band = np.isfinite(band[:, k]).all(axis=1)
+            if has_band.any() and (band[has_band, k, 1] > 0.0).all():
+                off = np.abs(y[has_band, k] - band[has_band, k, 0]) / band[has_band, k, 1]
                 shares = [f"{100.0 * float((off <= width).mean()):.0f} %" for width in (1.0, 2.0)]
                 rows.append((design, scenario, str(name), *shares))
     columns = ("design", "scenario", "quantity", "within 1 deviation", "within 2 deviations")

@@ -52,15 +52,15 @@ class DeviceMap:
 
         def draw(figure: int, scenario: int) -> list[dict[str, Any]]:
             values = result.outcomes.figures[shown_outputs[figure]][:, scenario]
-            some, none = ~failed[:, scenario], failed[:, scenario]
+            ok, none = ~failed[:, scenario], failed[:, scenario]
             vertical = y if several else values
             title = with_unit(shown_outputs[figure], figure_unit(result.problem, shown_outputs[figure]))
-            colours = {"color": values[some], "colorscale": ORDERED_LINES, "colorbar": colour_bar(title)}
+            colours = {"color": values[ok], "colorscale": ORDERED_LINES, "colorbar": colour_bar(title)}
             marks: dict[str, Any] = colours if several else {"color": "@accent"}
-            lowest = float(np.nanmin(values)) if some.any() else 0.0
+            lowest = float(np.nanmin(values)) if ok.any() else 0.0
             return [
-                {"type": "scatter", "mode": "markers", "name": "solved", "x": x[some], "y": vertical[some],
-                 "marker": {"size": 11, "line": {"color": "@ink", "width": 0.8}, **marks}, "customdata": values[some],
+                {"type": "scatter", "mode": "markers", "name": "solved", "x": x[ok], "y": vertical[ok],
+                 "marker": {"size": 11, "line": {"color": "@ink", "width": 0.8}, **marks}, "customdata": values[ok],
                  "hovertemplate": "%{x:.4~g}, %{y:.4~g}: <b>%{customdata:.5~g}</b><extra></extra>"},
                 {"type": "scatter", "mode": "markers", "name": "no result", "x": x[none],
                  "y": y[none] if several else np.full(int(none.sum()), lowest),

@@ -49,12 +49,12 @@ def _shares(arrays: Arrays, *, names: Mapping[str, str]) -> Plot:
     order = sorted(columns, key=lambda name: sum(shares[k] for k in columns[name].values()))
     data: list[dict[str, Any]] = []
     for side, label in names.items():
-        some = [name for name in order if side in columns[name]]
-        rows = [columns[name][side] for name in some]
-        if some:
+        muscle_names = [name for name in order if side in columns[name]]
+        rows = [columns[name][side] for name in muscle_names]
+        if muscle_names:
             data.append(
                 {"type": "bar", "orientation": "h", "name": label, "x": np.round(shares[rows], 2),
-                 "y": [name.replace("_", " ") for name in some], "marker": {"color": STYLES[side]["color"]},
+                 "y": [name.replace("_", " ") for name in muscle_names], "marker": {"color": STYLES[side]["color"]},
                  "customdata": np.round(peaks[rows], 1), "showlegend": bool(label),
                  "hovertemplate": "%{y}: %{x:.1f} %<br>peak activation %{customdata:.1f} %<extra></extra>"}
             )  # fmt: skip
@@ -66,12 +66,12 @@ def _shares(arrays: Arrays, *, names: Mapping[str, str]) -> Plot:
 def walking_asymmetry(result: Result) -> Section | None:
     """How the sides differ: (right - left) / (right + left) of forces, steps and flexion, for the chosen designs."""
     figures = result.outcomes.figures
-    compared = {name: words for name, words in ASYMMETRIES.items() if name in figures}
+    asymmetries = {name: words for name, words in ASYMMETRIES.items() if name in figures}
     rows = list(dict.fromkeys(result.chosen().values())) or list(range(min(len(result.outcomes.X), 16)))
-    if not compared or not rows:
+    if not asymmetries or not rows:
         return None
     table = [
-        (short_label(result, row), scenario.name, *(float(figures[name][row, s]) for name in compared))
+        (short_label(result, row), scenario.name, *(float(figures[name][row, s]) for name in asymmetries))
         for row in rows
         for s, scenario in enumerate(result.problem.scenarios)
     ]
@@ -81,5 +81,5 @@ def walking_asymmetry(result: Result) -> Section | None:
             "(right - left) / (right + left): 0 for equal sides, positive where the right side has more."
             f" {which_leg(result)}".rstrip()
         ),
-        tables=(Table("Asymmetry of the walk", ("design", "scenario", *compared.values()), tuple(table)),),
+        tables=(Table("Asymmetry of the walk", ("design", "scenario", *asymmetries.values()), tuple(table)),),
     )

@@ -105,8 +105,8 @@ def _divided(skeleton: Floats) -> tuple[Floats, Floats]:
     above = [bool(line[..., 1].mean() > pelvis[..., 1].mean()) for line in lines]
     gap = np.full_like(pelvis, np.nan)
 
-    def joined(some: Sequence[Floats]) -> Floats:
-        return np.concatenate([part for line in some for part in (line, gap)] or [gap], axis=1)
+    def joined(lines: Sequence[Floats]) -> Floats:
+        return np.concatenate([part for line in lines for part in (line, gap)] or [gap], axis=1)
 
     joints = [line[:, 1:] for line, is_of_pelvis in zip(lines, of_pelvis, strict=True) if is_of_pelvis]
     trunk = [line for line, *of_trunk in zip(lines, of_pelvis, above, strict=True) if any(of_trunk)]
@@ -125,9 +125,14 @@ def _forces(component: int, title: str, arrays: Arrays, *, names: Mapping[str, s
         for i, side in enumerate("rl")
     ]
     if "recorded_force" in arrays:
-        recorded = np.asarray(arrays["recorded_force"], dtype=np.float64)
+        recorded_force = np.asarray(arrays["recorded_force"], dtype=np.float64)
         data += [
-            line(arrays["percent"], recorded[:, i, component], "", line={**STYLES[side], "width": 1.2, "dash": "dot"})
+            line(
+                arrays["percent"],
+                recorded_force[:, i, component],
+                "",
+                line={**STYLES[side], "width": 1.2, "dash": "dot"},
+            )
             for i, side in enumerate("rl")
         ]
     total = {"color": "@muted", "width": 1.2}

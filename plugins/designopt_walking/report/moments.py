@@ -34,13 +34,13 @@ def walking_moments(result: Result) -> Section | None:
         return missing(title, *_OF_MOMENTS) if len(result.outcomes.X) else None
     first = next(iter(motions.values()))
     names = [str(name) for name in first["coordinates"]]
-    turned = {k for arrays in motions.values() for part in _PARTS for k in _acting(arrays, part)}
+    acting = {k for arrays in motions.values() for part in _PARTS for k in _acting(arrays, part)}
     sides = side_names(result)
     joints = {
         f"{quantity.replace('_', ' ')}{f', {sides[side]}' if side else ''}": k
         for quantity, columns in by_quantity(names).items()
         for side, k in columns.items()
-        if k in turned and not names[k].startswith(_PELVIS)
+        if k in acting and not names[k].startswith(_PELVIS)
     }
     note = "In N m, positive as the coordinates: hip flexion, toe up. The rest is weight and inertia."
     plot, height = partial(_moments, joints=joints), panel_height(len(joints))

@@ -32,15 +32,15 @@ def panels(titles: Sequence[str], draw: Callable[[int], Sequence[dict[str, Any]]
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     annotations = []
-    named: set[str] = set()
+    legend_names: set[str] = set()
     for i, title in enumerate(titles):
         row, column = divmod(i, COLUMNS)
         suffix = "" if i == 0 else str(i + 1)
         left, upper = column * (width + 0.06), 1.0 - row * (height + gap)
         for trace in draw(i):
             name = str(trace.get("name", ""))
-            legend = {"legendgroup": name, "showlegend": name not in named} if name else {}
-            named.add(name)
+            legend = {"legendgroup": name, "showlegend": name not in legend_names} if name else {}
+            legend_names.add(name)
             data.append({**trace, **legend, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
         last = i + COLUMNS >= len(titles)
         axes[f"xaxis{suffix}"] = axis(

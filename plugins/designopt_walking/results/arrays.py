@@ -70,7 +70,7 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
     fore_aft, ground_moments = walk.friction_samples
     force = np.stack([fore_aft, observed.ground_force[:, :, 1]], axis=2)
     centre = np.where(force[:, :, 1] > _LIFTED, observed.pressure_centre, np.nan)
-    applied = np.stack([centre, np.where(np.isfinite(centre), 0.0, np.nan)], axis=2)
+    arrow_ends = np.stack([centre, np.where(np.isfinite(centre), 0.0, np.nan)], axis=2)
     bounds = touched_bounds(walk)
     moments = {name: observed.moments[:, i] for i, name in enumerate(ORIGINS)} | {"contacts": ground_moments}
     return {
@@ -101,7 +101,7 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
         "broken_checks": np.array(failed_check_sentences(walk), dtype=str),
         "skeleton": observed.skeleton,
         "left_leg": observed.left_leg,
-        "ground_arrows": np.stack([applied, force], axis=2),
+        "ground_arrows": np.stack([arrow_ends, force], axis=2),
     }
 
 
@@ -109,10 +109,10 @@ def duration_bounds(walk: SolvedWalk) -> dict[str, float]:
     """The bound at which the duration of the solved part is, with the share 1."""
     low, high = walk.durations or (-np.inf, np.inf)
     part, duration = "half cycle" if walk.half else "cycle", walk.phase.tf - walk.phase.t0
-    named = {
+    limits = {
         f"duration of the {part}, {word}: {limit:g} s": limit for word, limit in (("least", low), ("largest", high))
     }
-    return {name: 1.0 for name, limit in named.items() if abs(duration - limit) < AT_BOUND * (high - low) < np.inf}
+    return {name: 1.0 for name, limit in limits.items() if abs(duration - limit) < AT_BOUND * (high - low) < np.inf}
 
 
 def chosen_bounds(walk: SolvedWalk) -> dict[str, float]:

@@ -111,10 +111,10 @@ class SolvedWalk:
         cycle, strike = self.stride_time, self.stances[0].strike
         time = np.linspace(0.0, cycle, SAMPLES)
         later = time + strike > cycle  # continues at the beginning of the solved cycle
-        wrapped = time + strike - np.where(later, cycle, 0.0)
+        time_in_cycle = time + strike - np.where(later, cycle, 0.0)
         duration = self.phase.tf - self.phase.t0
-        second = wrapped > duration if self.half else np.zeros(SAMPLES, bool)
-        values = self.phase.at(np.clip((wrapped - np.where(second, duration, 0.0)) / duration, 0.0, 1.0))
+        second = time_in_cycle > duration if self.half else np.zeros(SAMPLES, bool)
+        values = self.phase.at(np.clip((time_in_cycle - np.where(second, duration, 0.0)) / duration, 0.0, 1.0))
         if self.half:
             mirror_image = self._second(values)
             values = {n: np.where(second, w, v) for (n, v), w in zip(values.items(), mirror_image, strict=True)}
@@ -146,8 +146,8 @@ class SolvedWalk:
         within = duration * (phase.mesh.nodes[:-1, None] + phase.mesh.widths[:, None] * GAUSS).ravel()
         times = np.concatenate([within + i * duration for i in range(len(parts))])
         later = self.samples.time + self.stances[0].strike
-        sampled = [np.interp(later, times, column, period=self.stride_time) for column in readings.T]
-        return np.stack(sampled[:2], axis=1), np.stack(sampled[2:], axis=1)
+        columns = [np.interp(later, times, column, period=self.stride_time) for column in readings.T]
+        return np.stack(columns[:2], axis=1), np.stack(columns[2:], axis=1)
 
     def _second(self, values: Values) -> list[Floats]:
         """The values of the second half of a half cycle, in the order of `values`."""

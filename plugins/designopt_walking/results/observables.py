@@ -70,11 +70,11 @@ def observables(walker: Walker, values: Mapping[str, Floats], parameters: Mappin
         "left_leg": (n, -1, 2), "pressure_centre": (n, 2), "heel": (n, 2),
         "indentation": (n,),
     }  # fmt: skip
-    named = {
+    observable_arrays = {
         field.name: array.reshape(shapes.get(field.name, (n, k)))
         for field, array in zip(fields(Observables), results, strict=True)
     }
-    return Observables(**named)
+    return Observables(**observable_arrays)
 
 
 @lru_cache(maxsize=8)

@@ -54,9 +54,9 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     speeds = stacked(points.values, walk.walker.coordinates, "{}_speed")
     powers = (observed.moments * speeds[:, None]).sum(axis=2)
     works = points.integral(powers)
-    stored = observed.tendon_energy.sum(axis=1)
+    tendon_energy = observed.tendon_energy.sum(axis=1)
     into_tendons = float(points.integral(observed.tendon_power).sum())  # fibres do this beside the work at the joints
-    change = float(observed.energy[-1].sum() - observed.energy[0].sum()) + float(stored[-1] - stored[0])
+    change = float(observed.energy[-1].sum() - observed.energy[0].sum()) + float(tendon_energy[-1] - tendon_energy[0])
     size = float(points.integral(np.abs(powers[:, ORIGINS.index("muscles")])))
     outputs = {
         "mean_force_error": float(abs(points.integral(total[:, 1]) / (weight * duration) + normal)),

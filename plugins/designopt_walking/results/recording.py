@@ -45,9 +45,9 @@ def bands(cycle: TimeTable | None, names: Sequence[str], rotations: Sequence[str
     band = np.full((SAMPLES, len(names), 2), np.nan)
     if cycle is None:
         return band
-    recorded = [name for name in rotations if name in cycle.names]
-    with_deviation = [f"{name}{DEVIATION}" for name in recorded if f"{name}{DEVIATION}" in cycle.names]
-    table = cycle.radians([*recorded, *with_deviation])
+    columns = [name for name in rotations if name in cycle.names]
+    with_deviation = [f"{name}{DEVIATION}" for name in columns if f"{name}{DEVIATION}" in cycle.names]
+    table = cycle.radians([*columns, *with_deviation])
     share = (table.time - table.time[0]) / (table.time[-1] - table.time[0])
     for k, name in enumerate(names):
         for i, column in enumerate((name, f"{name}{DEVIATION}")):

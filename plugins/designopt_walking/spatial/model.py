@@ -107,10 +107,10 @@ class WalkTrack3D:
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
         """Raises `InvalidSetting` for recordings that do not suit the model."""
-        recorded = self._reader.checked(self._walker, conditions)
+        recording = self._reader.checked(self._walker, conditions)
         try:
-            if recorded is not None:
-                followed_window(self._walker, recorded, self._window)
+            if recording is not None:
+                followed_window(self._walker, recording, self._window)
         except GaitError as error:
             raise InvalidSetting(error.field, error.message) from None
 
@@ -127,8 +127,8 @@ class WalkTrack3D:
         self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()
     ) -> tuple[SpatialOutputs, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
-        recorded = self._reader.of_files(self._walker, scenario)
-        walker = self._moving(recorded)
+        recording = self._reader.of_files(self._walker, scenario)
+        walker = self._moving(recording)
         degree = {"degree": 3} if self.scheme == "radau" else {}
         options = program_options(
             self.intervals,
@@ -138,17 +138,17 @@ class WalkTrack3D:
             scheme=self.scheme,
             **degree,
         )
-        problem = followed_window(walker, recorded, self._window)
-        solution = solve(problem, options, first_motion(walker, recorded))
+        problem = followed_window(walker, recording, self._window)
+        solution = solve(problem, options, first_motion(walker, recording))
         if not solution.success:
             raise Diverged(solution.message, reason=solution.status.name.lower())
-        walk = FollowedWalk(walker, recorded, solution)
+        walk = FollowedWalk(walker, recording, solution)
         outputs = walk.outputs()
         every = walk.arrays() if arrays else {}
-        stored = {name: every[name] for name in arrays}
+        kept_arrays = {name: every[name] for name in arrays}
         smallest = 2.0 * min(sphere.radius for sphere in walker.model.contacts)
-        refuse_implausible(outputs, stored, deepest=smallest)  # deeper a sphere is all below the ground
-        return cast(SpatialOutputs, outputs), stored
+        refuse_implausible(outputs, kept_arrays, deepest=smallest)  # deeper a sphere is all below the ground
+        return cast(SpatialOutputs, outputs), kept_arrays
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -173,11 +173,11 @@ class WalkTrack3D:
     def _joints(self) -> DrivenJoints:
         return DrivenJoints(self.torque, self.torques, self.springs)
 
-    def _moving(self, recorded: RecordedWalk) -> Walker:
+    def _moving(self, recording: RecordedWalk) -> Walker:
         """The walker that follows a recording: its muscles' paths are fitted near that. Raises `InvalidDesign`."""
         if self.muscles is None:
             return self._walker
-        ranges = path_ranges(self._walker, recorded)
+        ranges = path_ranges(self._walker, recording)
         try:
             return muscle_driven(self._osim, self._feet, self._joints, ranges, self.muscles)
         except GaitError as error:

@@ -55,29 +55,29 @@ def followed_window(walker: Walker, walk: RecordedWalk, window: FollowedWindow) 
     the ranges of the coordinates.
     """
     check_contact(walker)
-    followed = FollowedRecording(walker, walk, window.weights, window.state_weights)
+    tracking = FollowedRecording(walker, walk, window.weights, window.state_weights)
     for name in window.state_weights:
         if name not in walk.motion:
             raise GaitError("state_weights", f"'{name}' is not recorded{nearest_or_all(name, walk.motion)}")
     distances = dict(zip(("", "_speed"), window.start, strict=True))
     start = {
-        f"{c}{kind}": (float(walk.motion[f"{c}{kind}"][0]) - most, float(walk.motion[f"{c}{kind}"][0]) + most)
+        f"{c}{kind}": (float(walk.motion[f"{c}{kind}"][0]) - distance, float(walk.motion[f"{c}{kind}"][0]) + distance)
         for c in walker.coordinates
-        for kind, most in distances.items()
+        for kind, distance in distances.items()
         if c in walk.motion
     }
     bounds = coordinate_bounds(walker, walk)
     phase = Phase(
-        followed.system("xyz"),
+        tracking.system("xyz"),
         tf=walk.duration,
         bounds=bounds,
         initial={name: _within(box, bounds.get(name)) for name, box in start.items()},
         scales={**dict.fromkeys(walker.coordinates, 1.0), **motion_scales(walker)},
-        integrals=followed.integrals,
-        data=followed.data,
+        integrals=tracking.integrals,
+        data=tracking.data,
     )
     cycle = {"cycle": periodic([*repeated(walker), *excitations(walker)])} if window.cycle else {}
-    return followed.problem(phase, cycle)
+    return tracking.problem(phase, cycle)
 
 
 def coordinate_bounds(walker: Walker, walk: RecordedWalk) -> dict[str, tuple[float, float]]:
@@ -88,15 +88,15 @@ def coordinate_bounds(walker: Walker, walk: RecordedWalk) -> dict[str, tuple[flo
     for c in walker.state.tree.coordinates:
         low, high = c.low, c.high
         if c.name in walk.motion:
-            least, most = float(walk.motion[c.name].min()), float(walk.motion[c.name].max())
-            if least < low or most > high:
+            lower, upper = float(walk.motion[c.name].min()), float(walk.motion[c.name].max())
+            if lower < low or upper > high:
                 raise GaitError(
                     "ranges",
-                    f"'{c.name}' is recorded from {least:.4g} to {most:.4g} {c.unit}, beyond its range from {low:.4g}"
+                    f"'{c.name}' is recorded from {lower:.4g} to {upper:.4g} {c.unit}, beyond its range from {low:.4g}"
                     f" to {high:.4g} {c.unit}: state a wider one",
                 )
             if c.name in in_space and c.unit == "m":
-                low, high = max(low, least - ROOM), min(high, most + ROOM)
+                low, high = max(low, lower - ROOM), min(high, upper + ROOM)
         bounds[c.name] = (low, high)
     return bounds
 
@@ -108,8 +108,8 @@ def path_ranges(walker: Walker, walk: RecordedWalk) -> dict[str, tuple[float, fl
     for c in walker.state.tree.coordinates:
         ranges[c.name] = (c.low, c.high)
         if c.name in walk.motion and c.unit == "rad" and c.name not in in_space:
-            recorded = walk.motion[c.name]
-            near = (float(recorded.min()) - ROOM_OF_PATHS, float(recorded.max()) + ROOM_OF_PATHS)
+            angle = walk.motion[c.name]
+            near = (float(angle.min()) - ROOM_OF_PATHS, float(angle.max()) + ROOM_OF_PATHS)
             ranges[c.name] = _within(near, ranges[c.name])
     return ranges
 
@@ -122,13 +122,13 @@ def _within(box: tuple[float, float], bounds: tuple[float, float] | None) -> tup
 def first_motion(walker: Walker, walk: RecordedWalk) -> Guess:
     """The recorded motion with its accelerations, other coordinates at rest, muscles hardly active, drives without
     torque."""
-    rest = np.zeros(len(walk.time))
-    values = dict.fromkeys(walker.drives, rest)
+    zeros = np.zeros(len(walk.time))
+    values = dict.fromkeys(walker.drives, zeros)
     for name in walker.muscles.names:
-        values[f"activation_{name}"] = values[f"excitation_{name}"] = rest + ACTIVATION
+        values[f"activation_{name}"] = values[f"excitation_{name}"] = zeros + ACTIVATION
     for c in walker.state.tree.coordinates:
-        recorded = c.name in walk.motion
-        values[c.name] = walk.motion[c.name] if recorded else rest + c.reference
-        values[f"{c.name}_speed"] = walk.motion[f"{c.name}_speed"] if recorded else rest
+        has_recording = c.name in walk.motion
+        values[c.name] = walk.motion[c.name] if has_recording else zeros + c.reference
+        values[f"{c.name}_speed"] = walk.motion[f"{c.name}_speed"] if has_recording else zeros
         values[f"{c.name}_acceleration"] = np.gradient(values[f"{c.name}_speed"], walk.time)
     return Guess({"motion": sampled(walk.time, values)})

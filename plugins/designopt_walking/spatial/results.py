@@ -121,10 +121,10 @@ class WindowPoints:
 
 @dataclass(frozen=True, eq=False)
 class FollowedWalk:
-    """The `solution` of `designopt_walking.spatial.program.followed_window` for a `walker` and what was `recorded`."""
+    """The `solution` of `designopt_walking.spatial.program.followed_window` for a `walker` and its `recording`."""
 
     walker: Walker
-    recorded: RecordedWalk
+    recording: RecordedWalk
     solution: Solution
 
     @property
@@ -147,25 +147,25 @@ class FollowedWalk:
         impulse = np.tensordot(weights, points.ground_force.sum(axis=1), axes=1)
         impulse += duration * walker.mass * walker.model.gravity
         change = points.momentum[-1] - points.momentum[0]
-        imposed = weights > 0.0  # where the equations of motion hold; controls before them are extrapolated
-        balanced = points.residual[imposed]
+        has_equations = weights > 0.0  # where the equations of motion hold; controls before them are extrapolated
+        residual = points.residual[has_equations]
         errors = self._errors
         angles = [errors[c.name] for c in coordinates if c.unit == "rad" and c.name in errors]
-        places = [errors[c.name] for c in coordinates if c.unit == "m" and c.name in errors]
-        drives = [np.abs(phase.values[name][imposed]).max() for name in walker.drives]
+        position_errors = [errors[c.name] for c in coordinates if c.unit == "m" and c.name in errors]
+        drives = [np.abs(phase.values[name][has_equations]).max() for name in walker.drives]
         force = np.linalg.norm(points.ground_force, axis=2)
         return {
             "objective": solution.objective,
             **{name: solution.figures[name] for name in ("effort", "states", "contact")},
             "angle_error": root_mean_square(angles),
             "largest_angle_error": float(max(angles)),
-            **({"position_error": root_mean_square(places)} if places else {}),
+            **({"position_error": root_mean_square(position_errors)} if position_errors else {}),
             **{output: errors[axis] for axis, output in _FORCE_ERRORS.items() if axis in errors},
             "largest_drive": float(max(drives, default=0.0)),
             "peak_foot_force": float(force.max() / walker.weight),
             "penetration": float(points.indentation.max()),
-            "pelvis_force": float(np.abs(balanced[:, pelvis["m"]]).max(initial=0.0)),
-            "pelvis_moment": float(np.abs(balanced[:, pelvis["rad"]]).max(initial=0.0)),
+            "pelvis_force": float(np.abs(residual[:, pelvis["m"]]).max(initial=0.0)),
+            "pelvis_moment": float(np.abs(residual[:, pelvis["rad"]]).max(initial=0.0)),
             "impulse_error": float(np.linalg.norm(impulse - change) / (walker.weight * duration)),
             **solver_outputs(solution),
             **self._of_muscles(points, weights / duration),
@@ -196,20 +196,22 @@ class FollowedWalk:
         values = phase.at(fractions)
         points = self._points(values)
         names, time = walker.coordinates, fractions * (phase.tf - phase.t0)
-        recorded = {name: np.interp(time, self.recorded.time, column) for name, column in self.recorded.values.items()}
+        recorded_values = {
+            name: np.interp(time, self.recording.time, column) for name, column in self.recording.values.items()
+        }
         missing = np.full(SAMPLES, np.nan)
         skeleton, _ = drawing(replace(walker.model, muscles=()), {name: values[name] for name in names})
-        loaded = points.ground_force[:, :, 1:2] > _LIFTED
-        arrows = np.stack([np.where(loaded, points.pressure_centre, np.nan), points.ground_force], axis=2)
+        is_loaded = points.ground_force[:, :, 1:2] > _LIFTED
+        arrows = np.stack([np.where(is_loaded, points.pressure_centre, np.nan), points.ground_force], axis=2)
         errors = self._errors
         return {
-            "time": self.recorded.begin + time,
+            "time": self.recording.begin + time,
             "percent": 100.0 * fractions,
             "coordinates": np.array(names, dtype=str),
             "positions": stacked(values, names),
             "speeds": stacked(values, names, "{}_speed"),
             "recorded_positions": np.stack(
-                [np.stack([recorded.get(name, missing), missing], axis=1) for name in names], axis=1
+                [np.stack([recorded_values.get(name, missing), missing], axis=1) for name in names], axis=1
             ),
             "muscles": np.array(walker.muscles.names, dtype=str),
             "activations": stacked(values, walker.muscles.names, "activation_{}"),
@@ -218,7 +220,8 @@ class FollowedWalk:
             **{f"{origin[:-1]}_moments": points.moments[:, i] for i, origin in enumerate(ORIGINS)},
             "ground_force": points.ground_force,
             "recorded_force": np.stack(
-                [np.stack([recorded.get(f"ground_{a}_{s}", missing) for a in _AXES], axis=1) for s in _SIDES], axis=1
+                [np.stack([recorded_values.get(f"ground_{a}_{s}", missing) for a in _AXES], axis=1) for s in _SIDES],
+                axis=1,
             ),
             "angle_errors": np.array([errors.get(name, np.nan) for name in names]),
             "skeleton": skeleton,
@@ -229,7 +232,7 @@ class FollowedWalk:
     def _errors(self) -> dict[str, float]:
         """Root mean square distances from the recording, at its times: of coordinates by name, and of the forces of
         the feet by axis (N)."""
-        distances = self.recorded.distances(self.phase)
+        distances = self.recording.distances(self.phase)
         errors = {name: root_mean_square(distances[name]) for name in self.walker.coordinates if name in distances}
         for axis in _AXES:
             of_feet = [distances[name] for side in _SIDES if (name := f"ground_{axis}_{side}") in distances]

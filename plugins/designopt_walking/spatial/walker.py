@@ -102,24 +102,24 @@ def floating(model: OsimModel) -> list[str]:
 
 def joint_coordinates(model: OsimModel) -> list[str]:
     """The free coordinates of joints between bodies."""
-    excluded = {*floating(model), *(c.name for c in model.coordinates if c.locked)}
-    return [name for name in model.free if name not in excluded]
+    excluded_names = {*floating(model), *(c.name for c in model.coordinates if c.locked)}
+    return [name for name in model.free if name not in excluded_names]
 
 
 def joint_drives(
-    model: OsimModel, joints: DrivenJoints, crossed: Collection[str] = ()
+    model: OsimModel, joints: DrivenJoints, muscle_coordinates: Collection[str] = ()
 ) -> tuple[CoordinateActuator, ...]:
     """``<coordinate>_drive`` at each free coordinate but those of the pelvis in space: a stated one, that of the file,
-    or one with the usual torque where no muscle has `crossed` the coordinate; none for a torque of 0."""
+    or one with the usual torque where no muscle crosses it (`muscle_coordinates`); none for a torque of 0."""
     of_file = {actuator.coordinate: actuator for actuator in model.actuators}
     drives = []
     for name in joint_coordinates(model):
-        stated = joints.torques.get(name, joints.torques.get(plain(name)))
-        if stated is None and name in of_file:
+        torque = joints.torques.get(name, joints.torques.get(plain(name)))
+        if torque is None and name in of_file:
             drives.append(replace(of_file[name], name=f"{name}_drive"))
             continue
-        usual = 0.0 if name in crossed else joints.torque
-        if optimal := usual if stated is None else stated:
+        usual = 0.0 if name in muscle_coordinates else joints.torque
+        if optimal := usual if torque is None else torque:
             drives.append(CoordinateActuator(f"{name}_drive", name, optimal, -1.0, 1.0))
     return tuple(drives)
 
@@ -172,8 +172,8 @@ def _driven(
         raise GaitError("model", f"has forces that depend on the motion alone ({forces}): {way}")
     _check_joints(model, joints)
     contacts = sphere_contacts(model, feet.spheres)
-    crossed = {name for fit in fits.fits for name in fit.coordinates} if fits else set()
-    driven = replace(model, contacts=contacts, actuators=joint_drives(model, joints, crossed))
+    muscle_coordinates = {name for fit in fits.fits for name in fit.coordinates} if fits else set()
+    driven = replace(model, contacts=contacts, actuators=joint_drives(model, joints, muscle_coordinates))
     tree = ranged_tree(driven, GaitRanges(ranges=ranges), usual={})
     walker = walker_of(driven, tree=tree, friction=feet.friction, lengths=fits)
     return walker.with_device(lambda w: _springs(w, joints.springs)) if joints.springs else walker

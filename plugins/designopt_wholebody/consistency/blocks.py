@@ -105,9 +105,9 @@ class Blocks:
         """(f, bodies, 12) a vector of coordinates (f, n) in blocks; missing coordinates are 0."""
         if self._full:
             return vector.reshape(len(vector), self.count, _SIZE)
-        padded = np.zeros((len(vector), self.count * _SIZE))
-        padded[:, self._gather] = vector
-        return padded.reshape(len(vector), self.count, _SIZE)
+        vector_and_gaps = np.zeros((len(vector), self.count * _SIZE))
+        vector_and_gaps[:, self._gather] = vector
+        return vector_and_gaps.reshape(len(vector), self.count, _SIZE)
 
     def vector_of(self, blocks: Floats) -> Floats:
         """(f, n) the coordinates in blocks (f, bodies, 12)."""
@@ -181,8 +181,8 @@ class Blocks:
 
     def spread(self, joint: Floats) -> Floats:
         """(f, bodies, slots) the values of joint rows (f, joint rows) at each body's slots."""
-        padded = np.concatenate([joint, np.zeros((len(joint), 1))], axis=1)
-        return np.asarray(np.take(padded, self._slot_rows, axis=1))
+        joint_and_gap = np.concatenate([joint, np.zeros((len(joint), 1))], axis=1)
+        return np.asarray(np.take(joint_and_gap, self._slot_rows, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +211,6 @@ class Factored:
             mu = np.asarray(np.linalg.solve(self.S, right[..., None])[..., 0], dtype=np.float64)
         slots = blocks.spread(mu)[..., None]
         delta = delta - self.JcP.swapaxes(-1, -2) @ slots
-        pushed = self.inverse_metric @ (gb - self.Jc.swapaxes(-1, -2) @ slots)
-        rigid = np.linalg.solve(self.A, self.Jr @ pushed - hr[..., None])[..., 0]
+        displacement = self.inverse_metric @ (gb - self.Jc.swapaxes(-1, -2) @ slots)
+        rigid = np.linalg.solve(self.A, self.Jr @ displacement - hr[..., None])[..., 0]
         return blocks.vector_of(delta[..., 0]), blocks.merged(np.asarray(rigid, dtype=np.float64), mu)

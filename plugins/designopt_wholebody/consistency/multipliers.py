@@ -92,13 +92,13 @@ class MultiplierSearch:
         In increments, because multipliers of thousands would leave their round-off in the steps.
         """
         rows = self._rows(active)
-        factored = self.blocks.factored(rows, self.inverse_metric, 0.0, _PROXIMAL / self.weights.min())
-        step, change = factored.solve(self._pull(active, rows), -self.phi[active])
+        factors = self.blocks.factored(rows, self.inverse_metric, 0.0, _PROXIMAL / self.weights.min())
+        step, change = factors.solve(self._pull(active, rows), -self.phi[active])
         size = np.linalg.norm(step, axis=1)
         near = size < NEAR
-        relaxed = relaxation(step, self.last[active], self.lengths[active], self.steps[active] < NEAR)
+        relaxed_length = relaxation(step, self.last[active], self.lengths[active], self.steps[active] < NEAR)
         # the last step is a whole one: it leaves constraints violated in its second order only
-        length = np.where(near & (size >= self.tolerance), relaxed, 1.0)
+        length = np.where(near & (size >= self.tolerance), relaxed_length, 1.0)
         self.multipliers[active] += length[:, None] * change
         self._search_line(active, step, length, near)
 

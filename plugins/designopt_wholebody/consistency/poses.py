@@ -52,23 +52,23 @@ class Poses:
     triples: Floats
 
     @classmethod
-    def near(cls, shapes: Shapes, measured: Floats, origin: Floats) -> tuple[Poses, Mask]:
-        """Poses near `measured` triples (b, 4, 3, f), less `origin`, and (f,) where axes of a body are left-handed.
+    def near(cls, shapes: Shapes, triples: Floats, origin: Floats) -> tuple[Poses, Mask]:
+        """Poses near measured `triples` (b, 4, 3, f), less `origin`, and (f,) where axes of a body are left-handed.
 
         Axes are made perpendicular one after the other: this is where a search begins, not a fit.
         """
-        u, v, w = product(shapes.axes[..., None], measured).swapaxes(0, 1)
-        mirrored = (np.asarray(cross(u, v) * w).sum(axis=1) < 0.0).any(axis=0)
+        u, v, w = product(shapes.axes[..., None], triples).swapaxes(0, 1)
+        is_left_handed = (np.asarray(cross(u, v) * w).sum(axis=1) < 0.0).any(axis=0)
         u = u / _size(u)
         v = v - (u * v).sum(axis=1, keepdims=True) * u
         v = v / _size(v)
         R = np.stack([u, v, cross(u, v)], axis=2)
         points = shapes.point.sum(axis=1)
         middle = (shapes.point[:, :, 0] * shapes.local).sum(axis=1) / points[:, 0]
-        p = (shapes.point * measured).sum(axis=1) / points - turned(R, middle)
-        still = np.broadcast_to(np.eye(3)[None, :, :, None], (1, *R.shape[1:]))
-        rotation, translation = np.concatenate([R, still]), np.concatenate([p, -origin[None]])
-        return cls(shapes, origin, rotation, translation, _triples(shapes, rotation, translation)), mirrored
+        p = (shapes.point * triples).sum(axis=1) / points - turned(R, middle)
+        identity = np.broadcast_to(np.eye(3)[None, :, :, None], (1, *R.shape[1:]))
+        rotation, translation = np.concatenate([R, identity]), np.concatenate([p, -origin[None]])
+        return cls(shapes, origin, rotation, translation, _triples(shapes, rotation, translation)), is_left_handed
 
     def at_frames(self, frames: Integers) -> Poses:
         """Those of some of the frames."""
@@ -105,13 +105,13 @@ class Poses:
         p[:-1] = exp(p[:-1]) + v
         return Poses(self.shapes, self.origin, R, p, _triples(self.shapes, R, p))
 
-    def fit(self, measured: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def fit(self, triples: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """H (b + 1, 6, 6, f) and g (b + 1, 6, f) of ½ ξᵀ H ξ - gᵀ ξ, the weighted squares of the distances of all
-        triples from `measured` (b, 4, 3, f), less `origin`, to first order of ξ; `weights` (b, 4, 3, 1)."""
+        triples from the measured `triples` (b, 4, 3, f), less `origin`, to first order of ξ; `weights` (b, 4, 3, 1)."""
         z, points = self.triples, self.shapes.point
         bodies, _, _, frames = z.shape
         H, g = np.zeros((bodies + 1, 6, 6, frames)), np.zeros((bodies + 1, 6, frames))
-        pull = weights * (measured - z)
+        pull = weights * (triples - z)
         g[:-1, :3] = (points * pull).sum(axis=1)
         g[:-1, 3:] = cross(z, pull).sum(axis=1)
         of_points = points * weights

@@ -46,7 +46,7 @@ class ConsistentPositions:
     """Result of `consistent_positions` for f frames.
 
     `q` (f, n), NaN in frames without a result; `status` (f,) of `ConsistencyStatus`; `iterations` (f,); `increment`
-    (f,) norm of the last step; `violation` (f,) norm of φ; `moved` (f,) norm of q - q*; `seconds` (f,) s of the
+    (f,) norm of the last step; `violation` (f,) norm of φ; `distance` (f,) norm of q - q*; `seconds` (f,) s of the
     processor, those of frames that were solved together shared equally.
     """
 
@@ -55,7 +55,7 @@ class ConsistentPositions:
     iterations: Integers
     increment: Floats
     violation: Floats
-    moved: Floats
+    distance: Floats
     seconds: Floats
 
     @property
@@ -99,7 +99,7 @@ def consistent_positions(
     if unknown := [name for name in names if name not in subject.bodies]:
         raise ValueError(f"contacts: there is no segment '{unknown[0]}'; known: {', '.join(subject.bodies)}")
     recursion = _recursion(subject, names, method)
-    used: Method = method or ("schur" if recursion is None else "recursion")
+    search_method: Method = method or ("schur" if recursion is None else "recursion")
     frames = len(raw)
     result = ConsistentPositions(
         q=np.full((frames, subject.n), np.nan),
@@ -107,7 +107,7 @@ def consistent_positions(
         iterations=np.zeros(frames, dtype=np.int64),
         increment=np.full(frames, np.nan),
         violation=np.full(frames, np.nan),
-        moved=np.full(frames, np.nan),
+        distance=np.full(frames, np.nan),
         seconds=np.zeros(frames),
     )
     finite = np.isfinite(raw).all(axis=1)
@@ -116,8 +116,8 @@ def consistent_positions(
         finite &= (has_contact.all(axis=2) | ~contacts.active).all(axis=1)
     ready = np.flatnonzero(finite)
     blocks = Blocks(subject, names) if recursion is None else None
-    for start in range(0, len(ready), _CHUNK[used]):
-        chunk = ready[start : start + _CHUNK[used]]
+    for start in range(0, len(ready), _CHUNK[search_method]):
+        chunk = ready[start : start + _CHUNK[search_method]]
         chunk_contacts = None if contacts is None else contacts.at_frames(chunk).zeroed()
         search: RecursiveSearch | MultiplierSearch
         if recursion is not None:
@@ -126,11 +126,11 @@ def consistent_positions(
             assert blocks is not None
             search = MultiplierSearch(blocks, raw[chunk], W, chunk_contacts, tolerance)
         search.run(MAX_ITERATIONS)
-        moved = np.linalg.norm(search.q - raw[chunk], axis=1)
+        distance = np.linalg.norm(search.q - raw[chunk], axis=1)
         status = np.where(search.finished, ConsistencyStatus.OK, ConsistencyStatus.NOT_CONVERGED)
-        status[search.finished & (moved > most_moved)] = ConsistencyStatus.FAR
+        status[search.finished & (distance > most_moved)] = ConsistencyStatus.FAR
         status[search.finished & search.mirrored] = ConsistencyStatus.MIRRORED
-        result.q[chunk], result.status[chunk], result.moved[chunk] = search.q, status, moved
+        result.q[chunk], result.status[chunk], result.distance[chunk] = search.q, status, distance
         result.iterations[chunk], result.increment[chunk] = search.iterations, search.steps
         result.violation[chunk], result.seconds[chunk] = search.violations, search.seconds
     result.q[result.status >= 100] = np.nan

@@ -27,21 +27,21 @@ class RecursiveProjection:
         self.poses = Poses.near(shapes, triples - shapes.point * origin, origin)[0]
         self.ones = np.ones((*triples.shape[:2], 3, 1))
 
-    def velocities(self, measured: Floats) -> Floats:
-        """(f, n) q̇ with J q̇ = 0 for `measured` (f, n)."""
+    def velocities(self, raw_rates: Floats) -> Floats:
+        """(f, n) q̇ with J q̇ = 0 for `raw_rates` (f, n)."""
         motions = [(N, np.zeros_like(r)) for N, r in (links.motion(self.poses) for links, _ in self.recursion.groups)]
         rows, e = self.recursion.loops.rows(self.poses, None)
-        twists = self._nearest(self._triples(measured), motions, rows, np.zeros_like(e))
+        twists = self._nearest(self._triples(raw_rates), motions, rows, np.zeros_like(e))
         return self._coordinates(self._rates(twists))
 
-    def accelerations(self, qdot: Floats, measured: Floats) -> Floats:
-        """(f, n) q̈ with J q̈ = -J̇ q̇ for q̇ that fulfils the constraints and `measured` (f, n)."""
+    def accelerations(self, qdot: Floats, raw_rates: Floats) -> Floats:
+        """(f, n) q̈ with J q̈ = -J̇ q̇ for q̇ that fulfils the constraints and `raw_rates` (f, n)."""
         zdot = self._triples(qdot)
         omega = self._turning(zdot)
         bent = cross(omega[:-1, None], zdot)  # ω × ż
         motions = [self._bent(links, omega, zdot) for links, _ in self.recursion.groups]
         rows, _ = self.recursion.loops.rows(self.poses, None)
-        twists = self._nearest(self._triples(measured) - bent, motions, rows, self._surfaces(qdot, bent))
+        twists = self._nearest(self._triples(raw_rates) - bent, motions, rows, self._surfaces(qdot, bent))
         return self._coordinates(self._rates(twists) + bent)
 
     def _nearest(self, target_motion: Floats, motions: list[tuple[Floats, Floats]], rows: Floats, e: Floats) -> Floats:

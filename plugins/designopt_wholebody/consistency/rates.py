@@ -68,7 +68,7 @@ class Projection:
         return self._projected(q, qddot, qdot)
 
     def _projected(self, q: Floats, raw_rates: Floats, qdot: Floats | None) -> Floats:
-        projected = np.full(q.shape, np.nan)
+        rates = np.full(q.shape, np.nan)
         is_complete = np.isfinite(q).all(axis=1) & np.isfinite(raw_rates).all(axis=1)
         if qdot is not None:
             is_complete &= np.isfinite(qdot).all(axis=1)
@@ -79,23 +79,23 @@ class Projection:
             for chunk in _chunks(is_complete & rigid, _LARGE_CHUNK):
                 recursive = RecursiveProjection(self._recursion, q[chunk])
                 if qdot is None:
-                    projected[chunk] = recursive.velocities(raw_rates[chunk])
+                    rates[chunk] = recursive.velocities(raw_rates[chunk])
                 else:
-                    projected[chunk] = recursive.accelerations(qdot[chunk], raw_rates[chunk])
+                    rates[chunk] = recursive.accelerations(qdot[chunk], raw_rates[chunk])
         for chunk in _chunks(is_complete & ~rigid, _CHUNK):
             entries = constraints.entries(q[chunk])
-            factored = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, 0.0, _EASE)
+            factors = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, 0.0, _EASE)
             target = np.zeros((len(chunk), constraints.m))
             if qdot is not None:
                 target = -constraints.bias(q[chunk], qdot[chunk])
-            projected[chunk] = self._nearest(factored, entries, raw_rates[chunk], target)
-        return projected
+            rates[chunk] = self._nearest(factors, entries, raw_rates[chunk], target)
+        return rates
 
-    def _nearest(self, factored: Factored, entries: Floats, raw_rates: Floats, target: Floats) -> Floats:
+    def _nearest(self, factors: Factored, entries: Floats, raw_rates: Floats, target: Floats) -> Floats:
         iterate = raw_rates
         for _ in range(_REPEATS):
             missing = target - self.subject.constraints.product(entries, iterate)
-            iterate = iterate + factored.solve(np.zeros_like(raw_rates), missing)[0]
+            iterate = iterate + factors.solve(np.zeros_like(raw_rates), missing)[0]
         return np.asarray(iterate)
 
 

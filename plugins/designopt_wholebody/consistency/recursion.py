@@ -43,17 +43,17 @@ class Recursion:
         self.subject, self.shapes = subject, Shapes.of_subject(subject)
         self.loops = LoopClosures(subject, contact_bodies)
         # groups of links, and whether one of them leads to a row of a loop: to others its unit force does not come
-        carried, groups = {*self.loops.first.tolist(), *self.loops.second.tolist()}, []
+        carrier_links, groups = {*self.loops.first.tolist(), *self.loops.second.tolist()}, []
         for links in reversed(links_of(subject)):
-            carries = not carried.isdisjoint(links.child.tolist())
+            carries = not carrier_links.isdisjoint(links.child.tolist())
             if carries:
-                carried.update(links.parent.tolist())
+                carrier_links.update(links.parent.tolist())
             groups.append((links, carries))
         self.groups = tuple(reversed(groups))
 
-    def twists(self, poses: Poses, measured: Floats, weights: Floats, contacts: Contacts | None) -> Floats:
-        """(b, 6, f) the next step from `poses` towards `measured` (b, 4, 3, f)."""
-        H, fit = poses.fit(measured, weights)
+    def twists(self, poses: Poses, triples: Floats, weights: Floats, contacts: Contacts | None) -> Floats:
+        """(b, 6, f) the next step from `poses` towards `triples` (b, 4, 3, f)."""
+        H, fit = poses.fit(triples, weights)
         motions = [links.motion(poses) for links, _ in self.groups]
         return self.nearest(H, fit, motions, *self.loops.rows(poses, contacts))
 
@@ -71,8 +71,8 @@ class Recursion:
         shares = self._inwards(H, g, motions)
         if not len(rows):
             return self._outwards(shares, len(H))[:-1, :, 0]
-        moved = self._outwards([share for share in shares if share.carries], len(H))
-        multipliers = self._multipliers(moved, rows, e)[None]
+        twists = self._outwards([share for share in shares if share.carries], len(H))
+        multipliers = self._multipliers(twists, rows, e)[None]
         return self._outwards([share.summed(multipliers) for share in shares], len(H))[:-1, :, 0]
 
     def _inwards(self, H: Floats, g: Floats, motions: list[tuple[Floats, Floats]]) -> list[_Share]:
@@ -83,10 +83,10 @@ class Recursion:
             force[:, :, 0] -= product(hessian, r[:, :, None])[:, :, 0]
             U, Nt, columns = product(hessian, N), transposed(N), force.shape[2]
             y = solved(product(Nt, U), np.concatenate([product(Nt, force), transposed(U)], axis=2))
-            passed = product(U, y)
+            transmitted_part = product(U, y)
             for k, parent in enumerate(links.parent):
-                H[parent] += hessian[k] - passed[k, :, columns:]
-                g[parent, :, :columns] += force[k] - passed[k, :, :columns]
+                H[parent] += hessian[k] - transmitted_part[k, :, columns:]
+                g[parent, :, :columns] += force[k] - transmitted_part[k, :, :columns]
             shares.append(_Share(links, carries, N, r, y[:, :, :columns], y[:, :, columns:]))
         return shares[::-1]
 
@@ -95,9 +95,9 @@ class Recursion:
         x = np.zeros((bodies, 6, *shares[0].free.shape[2:]))
         for share in shares:
             before = x[share.links.parent]
-            moved = before + product(share.N, share.free - product(share.drag, before))
-            moved[:, :, 0] += share.r
-            x[share.links.child] = moved
+            twist = before + product(share.N, share.free - product(share.drag, before))
+            twist[:, :, 0] += share.r
+            x[share.links.child] = twist
         return x
 
     def _multipliers(self, x: Floats, rows: Floats, e: Floats) -> Floats:
@@ -107,11 +107,11 @@ class Recursion:
         for k, (first, second) in enumerate(zip(self.loops.first, self.loops.second, strict=True)):
             S[:, k] = product(rows[None, k, None], (x[second] - x[first])[None])[0, 0].T
         right, S = S[:, :, :1] - e.T[..., None], np.ascontiguousarray(S[:, :, 1:])
-        eased = S.copy()
-        diagonal = np.einsum("fkk->fk", eased)
+        regular_matrix = S.copy()
+        diagonal = np.einsum("fkk->fk", regular_matrix)
         diagonal += np.where(diagonal > 0.0, _PROXIMAL * diagonal.max(axis=1, keepdims=True), 1.0)
-        solution = np.linalg.solve(eased, right)
-        solution += np.linalg.solve(eased, right - S @ solution)  # without the proximal term's error
+        solution = np.linalg.solve(regular_matrix, right)
+        solution += np.linalg.solve(regular_matrix, right - S @ solution)  # without the proximal term's error
         return np.asarray(solution.transpose(1, 2, 0))
 
 
@@ -146,10 +146,10 @@ class RecursiveSearch:
         bodies, frames = len(recursion.subject.bodies), len(raw)
         self.recursion, self.contacts, self.tolerance = recursion, contacts, tolerance
         self.weights = weights.reshape(bodies, 4, 3, 1)
-        measured = np.ascontiguousarray(raw.T).reshape(bodies, 4, 3, frames)
-        origin = measured[0, 0].copy()
-        self.measured = measured - recursion.shapes.point * origin
-        self.poses, self.mirrored = Poses.near(recursion.shapes, self.measured, origin)
+        triples = np.ascontiguousarray(raw.T).reshape(bodies, 4, 3, frames)
+        origin = triples[0, 0].copy()
+        self.triples = triples - recursion.shapes.point * origin
+        self.poses, self.mirrored = Poses.near(recursion.shapes, self.triples, origin)
         self.q = self.poses.coordinates()
         self.steps, self.violations = np.full((2, frames), np.inf)
         self.seconds = np.zeros(frames)
@@ -159,12 +159,12 @@ class RecursiveSearch:
         self.finished = np.zeros(frames, dtype=bool)
 
     def run(self, max_iterations: int) -> None:
-        left, poses, measured, contacts = np.arange(len(self.q)), self.poses, self.measured, self.contacts
+        left, poses, triples, contacts = np.arange(len(self.q)), self.poses, self.triples, self.contacts
         for _ in range(max_iterations):
             if not len(left):
                 return
             began = time.thread_time()
-            twists = self.recursion.twists(poses, measured, self.weights, contacts)
+            twists = self.recursion.twists(poses, triples, self.weights, contacts)
             length = self._length(left, twists)
             poses = poses.moved(twists * length)
             q = poses.coordinates()
@@ -178,7 +178,7 @@ class RecursiveSearch:
             self.seconds[left] += (time.thread_time() - began) / len(left)
             stay = np.flatnonzero(~self.finished[left] & np.isfinite(self.steps[left]))
             if len(stay) < len(left):
-                left, poses, measured = left[stay], poses.at_frames(stay), np.take(measured, stay, axis=-1)
+                left, poses, triples = left[stay], poses.at_frames(stay), np.take(triples, stay, axis=-1)
                 contacts = None if contacts is None else contacts.at_frames(stay)
         self._check(left)
 

@@ -56,17 +56,17 @@ def solved(A: Floats, b: Floats) -> Floats:
     for i in range(size):
         L.append([])
         for j in range(i + 1):
-            left = _less(A[:, i, j], ((L[i][m], L[j][m]) for m in range(j)))
+            left = _difference(A[:, i, j], ((L[i][m], L[j][m]) for m in range(j)))
             L[i].append(1.0 / np.sqrt(left) if i == j else left * L[j][j])
     x: list[Floats] = []
     for i in range(size):
-        x.append(_less(b[:, i], ((L[i][m][:, None], x[m]) for m in range(i))) * L[i][i][:, None])
+        x.append(_difference(b[:, i], ((L[i][m][:, None], x[m]) for m in range(i))) * L[i][i][:, None])
     for i in reversed(range(size)):
-        x[i] = _less(x[i], ((L[m][i][:, None], x[m]) for m in range(i + 1, size))) * L[i][i][:, None]
+        x[i] = _difference(x[i], ((L[m][i][:, None], x[m]) for m in range(i + 1, size))) * L[i][i][:, None]
     return np.stack(x, axis=1)
 
 
-def _less(value: Floats, products: Iterable[tuple[Floats, Floats]]) -> Floats:
+def _difference(value: Floats, products: Iterable[tuple[Floats, Floats]]) -> Floats:
     for a, b in products:
         value = value - a * b
     return value

@@ -30,21 +30,21 @@ class RowName:
 class Constraints:
     """φ(q) = 0 with m rows of n coordinates.
 
-    `rows` are quadratic in (q, p); `lifted` (None without contact with a surface) are p as rows of q. Entry e of the
+    `rows` are quadratic in (q, p); `products` (None without contact with a surface) are p as rows of q. Entry e of the
     Jacobian is at (`row_of[e]`, `column_of[e]`), sorted by row, then by column.
     """
 
-    def __init__(self, n: int, rows: Quadratic, names: tuple[RowName, ...], lifted: Quadratic | None) -> None:
+    def __init__(self, n: int, rows: Quadratic, names: tuple[RowName, ...], products: Quadratic | None) -> None:
         self.n, self.m, self.names = n, rows.m, names
-        self._rows, self._lifted = rows, lifted
+        self._rows, self._products = rows, products
         of_p = rows.columns >= n
         self._direct, self._through = np.flatnonzero(~of_p), np.flatnonzero(of_p)
-        chain = [] if lifted is None else self._chain(lifted)
-        places = {(int(rows.rows[e]), int(rows.columns[e])) for e in self._direct}
-        ordered = sorted(places | {position for position, _, _ in chain})
-        where = {position: e for e, position in enumerate(ordered)}
-        self.row_of = np.array([r for r, _ in ordered], dtype=np.int64)
-        self.column_of = np.array([c for _, c in ordered], dtype=np.int64)
+        chain = [] if products is None else self._chain(products)
+        positions = {(int(rows.rows[e]), int(rows.columns[e])) for e in self._direct}
+        entries = sorted(positions | {position for position, _, _ in chain})
+        where = {position: e for e, position in enumerate(entries)}
+        self.row_of = np.array([r for r, _ in entries], dtype=np.int64)
+        self.column_of = np.array([c for _, c in entries], dtype=np.int64)
         self._direct_to = np.array([where[int(rows.rows[e]), int(rows.columns[e])] for e in self._direct], dtype=int)
         chain.sort(key=lambda link: where[link[0]])
         target = np.array([where[position] for position, _, _ in chain], dtype=np.int64)
@@ -54,12 +54,12 @@ class Constraints:
         self._chain_to = target[self._sums]
         self._row_starts = np.searchsorted(self.row_of, np.arange(self.m))
 
-    def _chain(self, lifted: Quadratic) -> list[tuple[tuple[int, int], int, int]]:
+    def _chain(self, products: Quadratic) -> list[tuple[tuple[int, int], int, int]]:
         """(place in J, entry of the rows by p, entry of p by q) for every product in J_p ∂p/∂q."""
         links = []
         for e in self._through:
-            for inner in np.flatnonzero(lifted.rows == self._rows.columns[e] - self.n):
-                links.append(((int(self._rows.rows[e]), int(lifted.columns[inner])), int(e), int(inner)))
+            for inner in np.flatnonzero(products.rows == self._rows.columns[e] - self.n):
+                links.append(((int(self._rows.rows[e]), int(products.columns[inner])), int(e), int(inner)))
         return links
 
     def values(self, q: Floats) -> Floats:
@@ -69,18 +69,18 @@ class Constraints:
     def entries(self, q: Floats) -> Floats:
         """(f, entries) of the Jacobian ∂φ/∂q for q (f, n)."""
         outer = self._rows.entries(self._extended(q))
-        inner = None if self._lifted is None else self._lifted.entries(q)
+        inner = None if self._products is None else self._products.entries(q)
         return self._joined(outer, [(outer, inner)])
 
     def rates(self, q: Floats, qdot: Floats) -> Floats:
         """(f, entries) of J̇ for q and q̇ (f, n)."""
-        if self._lifted is None:
+        if self._products is None:
             return self._joined(self._rows.rates(qdot), [])
-        inner = self._lifted.entries(q)
-        moving = np.concatenate([qdot, self._lifted.product(inner, qdot)], axis=1)
+        inner = self._products.entries(q)
+        moving = np.concatenate([qdot, self._products.product(inner, qdot)], axis=1)
         outer_rate = self._rows.rates(moving)
         outer = self._rows.entries(self._extended(q))
-        return self._joined(outer_rate, [(outer_rate, inner), (outer, self._lifted.rates(qdot))])
+        return self._joined(outer_rate, [(outer_rate, inner), (outer, self._products.rates(qdot))])
 
     def product(self, entries: Floats, vector: Floats) -> Floats:
         """(f, m) Jacobian (as entries) times a vector (f, n)."""
@@ -101,7 +101,7 @@ class Constraints:
         return np.asarray(values * np.array([name.per_metre for name in self.names]))
 
     def _extended(self, q: Floats) -> Floats:
-        return q if self._lifted is None else np.concatenate([q, self._lifted.values(q)], axis=1)
+        return q if self._products is None else np.concatenate([q, self._products.values(q)], axis=1)
 
     def _joined(self, direct: Floats, chains: list[tuple[Floats, Floats | None]]) -> Floats:
         data = np.zeros((len(direct), len(self.row_of)))

@@ -166,20 +166,20 @@ class QuadraticRows:
 
     def rows_of(self, n: int) -> Quadratic:
         """All rows stated so far, of n coordinates."""
-        places = sorted({*self._linear, *self._terms})
-        where = {offset: e for e, offset in enumerate(places)}
-        owned = sorted(self._terms)
-        sizes = [len(self._terms[offset]) for offset in owned]
-        terms = [term for offset in owned for term in self._terms[offset].items()]
+        offsets = sorted({*self._linear, *self._terms})
+        where = {offset: e for e, offset in enumerate(offsets)}
+        owner_offsets = sorted(self._terms)
+        sizes = [len(self._terms[offset]) for offset in owner_offsets]
+        terms = [term for offset in owner_offsets for term in self._terms[offset].items()]
         return Quadratic(
             m=len(self._constant),
             n=n,
             constant=np.array(self._constant),
-            rows=np.array([r for r, _ in places], dtype=np.int64),
-            columns=np.array([c for _, c in places], dtype=np.int64),
-            linear=np.array([self._linear.get(offset, 0.0) for offset in places]),
+            rows=np.array([r for r, _ in offsets], dtype=np.int64),
+            columns=np.array([c for _, c in offsets], dtype=np.int64),
+            linear=np.array([self._linear.get(offset, 0.0) for offset in offsets]),
             factors=np.array([f for _, f in terms]),
             sources=np.array([s for s, _ in terms], dtype=np.int64),
-            owners=np.array([where[offset] for offset in owned], dtype=np.int64),
+            owners=np.array([where[offset] for offset in owner_offsets], dtype=np.int64),
             starts=np.cumsum([0, *sizes])[:-1].astype(np.int64) if sizes else np.zeros(0, dtype=np.int64),
         )

@@ -34,7 +34,7 @@ def state_constraints(
 class _Stating:
     def __init__(self, bodies: Mapping[str, BodySegment], landmarks: Mapping[str, Floats], q: Floats) -> None:
         self.bodies, self.landmarks, self.q = bodies, landmarks, q
-        self.rows, self.lifted = QuadraticRows(), QuadraticRows()
+        self.rows, self.products = QuadraticRows(), QuadraticRows()
         self.names: list[RowName] = []
 
     def all(self, joints: Mapping[str, Joint]) -> Constraints:
@@ -44,8 +44,8 @@ class _Stating:
             getattr(self, f"_{joint.type}")(joint)
             self._named(joint.type, name)
         n = len(self.q)
-        lifted = self.lifted.rows_of(n) if len(self.lifted) else None
-        return Constraints(n, self.rows.rows_of(n + len(self.lifted)), tuple(self.names), lifted)
+        products = self.products.rows_of(n) if len(self.products) else None
+        return Constraints(n, self.rows.rows_of(n + len(self.products)), tuple(self.names), products)
 
     def _named(self, kind: str, owner: str, per_metre: float = 1.0) -> None:
         """Give the rows stated since the last call their name."""
@@ -111,9 +111,9 @@ class _Stating:
         H = ellipsoid_form(joint)
         for name in joint.points:
             from_centre = self._point(joint.distal, name) - centre
-            start = len(self.q) + len(self.lifted)
+            start = len(self.q) + len(self.products)
             for local in "uvw":
-                self.lifted.dot(axis(thorax, local), from_centre)
+                self.products.dot(axis(thorax, local), from_centre)
             p = VectorExpression({start: 1.0})
             self.rows.dot(p, p, 1.0, weights=H)
 

@@ -62,13 +62,13 @@ def angle_axes(subject: Subject, q: Floats, angles: Angles) -> Floats:
         proximal = np.broadcast_to(np.eye(3), distal.shape)
     else:
         proximal = subject.bodies[angles.relative_to].axes(q)
-    one, three = proximal[:, :, first], distal[:, :, last]
-    second_axis = np.cross(three, one)
+    first_axis, third_axis = proximal[:, :, first], distal[:, :, last]
+    second_axis = np.cross(third_axis, first_axis)
     length = np.linalg.norm(second_axis, axis=1, keepdims=True)
     second_axis = second_axis / np.where(length > 0.0, length, np.nan)
     if angles.sequence != "ZXY":
         second_axis = -second_axis
-    return np.stack([one, second_axis, three], axis=1)
+    return np.stack([first_axis, second_axis, third_axis], axis=1)
 
 
 def _joint(subject: Subject, loads: JointLoads, angles: Angles) -> str | None:

@@ -33,21 +33,21 @@ def force_parts(subject: Subject, q: Floats, loads: JointLoads, joint: str) -> F
     The torque actuators of inverse dynamics give the smallest joint forces: muscles, which pull bones together, add to
     compression. Raises `ValueError` for a joint whose model names no axis of compression.
     """
-    stated = subject.model.joints.get(joint)
-    if stated is None or stated.compression is None:
+    joint_model = subject.model.joints.get(joint)
+    if joint_model is None or joint_model.compression is None:
         available = [name for name, j in subject.model.joints.items() if j.compression is not None]
         raise ValueError(f"joint '{joint}' has no axis of compression; {', '.join(available) or 'none'} have one")
     force, torque = loads.at(joint)
-    on_distal = loads.bodies[loads.joints.index(joint)] == stated.distal
-    proximal = subject.bodies[stated.proximal]
-    index = "uvw".index(stated.compression)
-    assert stated.at is not None
-    inwards = np.sign((proximal.inertia.centre - proximal.local[stated.at])[index])
+    on_distal = loads.bodies[loads.joints.index(joint)] == joint_model.distal
+    proximal = subject.bodies[joint_model.proximal]
+    index = "uvw".index(joint_model.compression)
+    assert joint_model.at is not None
+    inwards = np.sign((proximal.inertia.centre - proximal.local[joint_model.at])[index])
     along = inwards * np.einsum("fi,fi->f", force, proximal.axes(q)[:, :, index]) * (-1.0 if on_distal else 1.0)
     shear = np.sqrt(np.maximum(0.0, np.einsum("fi,fi->f", force, force) - along**2))
     off_axis = np.zeros(len(q))
     off_axis[~np.isfinite(along)] = np.nan
-    if stated.type == "revolute":
+    if joint_model.type == "revolute":
         axis = _axis(subject, q, joint)
         off_axis = np.linalg.norm(torque - np.einsum("fi,fi->f", torque, axis)[:, None] * axis, axis=1)
     return ForceParts(np.maximum(along, 0.0), np.maximum(-along, 0.0), shear, off_axis)
@@ -55,12 +55,12 @@ def force_parts(subject: Subject, q: Floats, loads: JointLoads, joint: str) -> F
 
 def _axis(subject: Subject, q: Floats, joint: str) -> Floats:
     """(f, 3) axis of a revolute joint, as its distal segment carries it."""
-    stated = subject.model.joints[joint]
-    if isinstance(stated.axis, str):
-        static = subject.bodies[stated.proximal].axes(subject.q0)[:, "uvw".index(stated.axis)]
+    joint_model = subject.model.joints[joint]
+    if isinstance(joint_model.axis, str):
+        static = subject.bodies[joint_model.proximal].axes(subject.q0)[:, "uvw".index(joint_model.axis)]
     else:
-        assert stated.axis is not None
-        line = subject.landmarks[stated.axis[1]] - subject.landmarks[stated.axis[0]]
+        assert joint_model.axis is not None
+        line = subject.landmarks[joint_model.axis[1]] - subject.landmarks[joint_model.axis[0]]
         static = line / np.linalg.norm(line)
-    carrier = subject.bodies[stated.distal if stated.proximal == GROUND else stated.proximal]
+    carrier = subject.bodies[joint_model.distal if joint_model.proximal == GROUND else joint_model.proximal]
     return carrier.position(q, carrier.direction(carrier.axes(subject.q0).T @ static))

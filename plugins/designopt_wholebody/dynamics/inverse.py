@@ -85,13 +85,13 @@ class _Inverse:
             for body, block in zip(self.subject.bodies.values(), M, strict=True):
                 missing[:, body.columns] += motion.qddot[chunk][:, body.columns] @ block
             wrenches[chunk] = methods[method](q, missing)
-        jointed = np.array([link.joint is not None for link in self.links])
-        free = wrenches[:, ~jointed].sum(axis=1)
+        has_joint = np.array([link.joint is not None for link in self.links])
+        free = wrenches[:, ~has_joint].sum(axis=1)
         return JointLoads(
             joints=tuple(str(link.joint) for link in self.jointed),
             bodies=tuple(link.body for link in self.jointed),
-            force=wrenches[:, jointed, :3],
-            torque=wrenches[:, jointed, 3:],
+            force=wrenches[:, has_joint, :3],
+            torque=wrenches[:, has_joint, 3:],
             residual_force=free[:, :3],
             residual_torque=free[:, 3:],
         )
@@ -123,25 +123,25 @@ class _Inverse:
         At a joint the force acts on both segments, the coincidence of their joint centres.
         """
         A, column = self._rigid(q)
-        places = {}
+        columns = {}
         for link in sorted(self.links, key=lambda link: link.joint is None):
             if link.joint is not None:
                 self._set_point(A, column, link.parent, link.at, 1.0)
             self._set_point(A, column, link.body, link.at, -1.0)
-            places[link.body] = column
+            columns[link.body] = column
             column += 3
-        return A, places, column
+        return A, columns, column
 
-    def _wrenches(self, x: Floats, places: Mapping[str, int], torques: Floats) -> Floats:
-        """(f, links, 6) of the solution `x` (f, n) with forces at `places`, and of `torques` (f, links, 3)."""
-        forces = np.stack([x[:, places[link.body] :][:, :3] for link in self.links], axis=1)
+    def _wrenches(self, x: Floats, columns: Mapping[str, int], torques: Floats) -> Floats:
+        """(f, links, 6) of the solution `x` (f, n) with forces at `columns`, and of `torques` (f, links, 3)."""
+        forces = np.stack([x[:, columns[link.body] :][:, :3] for link in self.links], axis=1)
         return np.concatenate([forces, torques], axis=-1)
 
     # ---------------------------------------------------------------------------------------------- the methods
 
     def _newton(self, q: Floats, missing: Floats) -> Floats:
         """[Jᵀ -Gᵀ] {λ; f} = Q - M q̈ with a residual force at the root point and a torque on each segment (5.31)."""
-        A, places, column = self._with_forces(q)
+        A, columns, column = self._with_forces(q)
         torques = column
         for link in self.links:
             body = self.subject.bodies[link.body]
@@ -151,7 +151,7 @@ class _Inverse:
                 A[:, parent.columns, column : column + 3] += angular_matrix(parent, q).swapaxes(-1, -2)
             column += 3
         x = np.asarray(np.linalg.solve(A, -missing[..., None])[..., 0], dtype=np.float64)
-        return self._wrenches(x, places, x[:, torques:].reshape(len(q), -1, 3))
+        return self._wrenches(x, columns, x[:, torques:].reshape(len(q), -1, 3))
 
     def _lagrange(self, q: Floats, missing: Floats) -> Floats:
         """Jᵀ λ = Q - M q̈ with drivers that hold the child's axes at target axes of the parent (2.100-2.102).
@@ -160,7 +160,7 @@ class _Inverse:
         rows t_2·d_3, t_3·d_1, t_1·d_2 are independent in every posture; their multipliers are torques about d_1, d_2,
         d_3.
         """
-        A, places, column = self._with_forces(q)
+        A, columns, column = self._with_forces(q)
         drivers = column
         unit = np.eye(3)
         for link in self.links:
@@ -179,7 +179,7 @@ class _Inverse:
         x = np.asarray(np.linalg.solve(A, -missing[..., None])[..., 0], dtype=np.float64)
         axes = np.stack([self.subject.bodies[link.body].axes(q) for link in self.links], axis=1)
         torques = np.einsum("flxk,flk->flx", axes, x[:, drivers:].reshape(len(q), -1, 3))
-        return self._wrenches(x, places, torques)
+        return self._wrenches(x, columns, torques)
 
     def _transformed(self, q: Floats, missing: Floats) -> Floats:
         """Rᵀ (M q̈ - Q) for motions R in which everything beyond a joint shifts, or turns about its centre (2.104).

@@ -75,8 +75,8 @@ class Accelerations:
     def _penalty(self, entries: Floats, Q: Floats, wrong: Floats) -> Floats:
         """(M + Jᵀ α J) q̈ = Q - Jᵀ α (2 ξ ω φ̇ + ω² φ - c), written with λ = α (J q̈ + ...), body by body."""
         ease = 1.0 / self.penalty
-        factored = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, ease, ease)
-        qddot, multipliers = factored.solve(Q[None], -wrong[None])
+        factors = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, ease, ease)
+        qddot, multipliers = factors.solve(Q[None], -wrong[None])
         self.multipliers = multipliers[0]
         return np.asarray(qddot[0])
 
@@ -97,9 +97,9 @@ class Accelerations:
         left = np.inf
         for _ in range(_MOST):
             qddot = inverse @ (Q - J.T @ (self.multipliers + self.penalty * wrong))
-            violated = J @ qddot + wrong
-            self.multipliers = self.multipliers + self.penalty * violated
-            size = float(np.linalg.norm(violated))
+            violation = J @ qddot + wrong
+            self.multipliers = self.multipliers + self.penalty * violation
+            size = float(np.linalg.norm(violation))
             if size < _SMALL or size > 0.5 * left:
                 break
             left = size

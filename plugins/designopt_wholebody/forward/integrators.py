@@ -127,14 +127,14 @@ def adams(
         if len(rates) < order - 1:
             y, count, change = _runge_kutta(rate, k * h, y, rates[0], h), 1, 0.0
         else:
-            predicted = y + h * sum(c * r for c, r in zip(explicit, rates, strict=False))
+            prediction = y + h * sum(c * r for c, r in zip(explicit, rates, strict=False))
             count, change = 0, np.inf
             while change > tolerance and count < MOST:
-                predicted_rates = [rate(t, predicted), *rates]
-                corrected = y + h * sum(c * r for c, r in zip(implicit, predicted_rates, strict=False))
-                change = float(np.linalg.norm((corrected - predicted)[:n]))
-                predicted, count = corrected, count + 1
-            y = predicted
+                predicted_rates = [rate(t, prediction), *rates]
+                correction = y + h * sum(c * r for c, r in zip(implicit, predicted_rates, strict=False))
+                change = float(np.linalg.norm((correction - prediction)[:n]))
+                prediction, count = correction, count + 1
+            y = prediction
         rates = [rate(t, y), *rates][: order - 1]
         if not recorder.add(y[:n], y[n:], rates[0][n:], count, change):
             break

@@ -102,26 +102,26 @@ def replay(subject: Subject, motion: Motion) -> Floats:
     """
     from scipy.interpolate import CubicSpline
 
-    replayed = np.full_like(motion.q, np.nan)
+    q = np.full_like(motion.q, np.nan)
     complete = np.flatnonzero(motion.complete_frames)
     if len(complete) < 4:
-        return replayed
+        return q
     gaps = np.flatnonzero(np.diff(complete) > 1)
     run = complete[: gaps[0] + 1] if len(gaps) else complete
     if len(run) < 4:
-        return replayed
+        return q
     time = motion.time[run] - motion.time[run[0]]
     weight = generalised(subject, motion.q[run[:1]], Loads.none(1), GRAVITY)[0]
-    needed = CubicSpline(time, motion.qddot[run] @ subject.mass_matrix() - weight)
+    forces = CubicSpline(time, motion.qddot[run] @ subject.mass_matrix() - weight)
     each = max(1, int(np.ceil(time[1] / _STEP - 1e-9)))
     trajectory = simulate(
-        Forces(subject, external=lambda t: np.asarray(needed(t))),
+        Forces(subject, external=lambda t: np.asarray(forces(t))),
         motion.q[run[0]],
         motion.qdot[run[0]],
         float(time[-1]),
         float(time[1]) / each,
         SimulationMethod(formulation="LP", integrator="adams"),
     )
-    reached = trajectory.q[::each]
-    replayed[run[: len(reached)]] = reached
-    return replayed
+    states = trajectory.q[::each]
+    q[run[: len(states)]] = states
+    return q

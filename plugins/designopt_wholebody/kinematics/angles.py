@@ -48,8 +48,8 @@ def joint_angles(subject: Subject, q: Floats) -> JointAngles:
                 relative = subject.bodies[angles.relative_to].axes(q[have]).swapaxes(-1, -2) @ distal
             middle = _middle(relative, angles.sequence)
             gimbal[have] = middle < _GIMBAL
-            defined = middle > 1e-9
-            values[np.flatnonzero(have)[defined]] = Rotation.from_matrix(relative[defined]).as_euler(angles.sequence)
+            regular = middle > 1e-9
+            values[np.flatnonzero(have)[regular]] = Rotation.from_matrix(relative[regular]).as_euler(angles.sequence)
         for k, (name, sign) in enumerate(angles.names.items()):
             names.append(f"{joint}.{name}")
             columns.append(_unwrapped(sign * values[:, k]))
@@ -69,7 +69,7 @@ def _middle(R: Floats, sequence: str) -> Floats:
 
 def _unwrapped(values: Floats) -> Floats:
     """Without jumps of a turn, across missing frames too."""
-    unwrapped = values.copy()
+    continuous = values.copy()
     have = np.isfinite(values)
-    unwrapped[have] = np.unwrap(values[have])
-    return unwrapped
+    continuous[have] = np.unwrap(values[have])
+    return continuous

@@ -35,24 +35,24 @@ def posture(
     shift = np.broadcast_to(np.asarray(root_shift, dtype=float), (frames, 3))
     if unknown := [name for name in turns if name not in subject.model.joints]:
         raise ValueError(f"model '{subject.model.model}' has no joint '{unknown[0]}'")
-    still = np.broadcast_to(np.eye(3), (frames, 3, 3))
-    rotations: dict[str, Floats] = {"ground": still}
+    identity = np.broadcast_to(np.eye(3), (frames, 3, 3))
+    rotations: dict[str, Floats] = {"ground": identity}
     pivots: dict[str, tuple[Floats, Floats]] = {"ground": (np.zeros(3), np.zeros((frames, 3)))}
     q = np.empty((frames, subject.n))
     for link in tree(subject):
         at = subject.landmarks[link.at]
-        before, (pivot, moved) = rotations[link.parent], pivots[link.parent]
-        position = np.einsum("fij,j->fi", before, at - pivot) + moved
+        before, (pivot, pivot_position) = rotations[link.parent], pivots[link.parent]
+        position = np.einsum("fij,j->fi", before, at - pivot) + pivot_position
         if link.joint is None:
-            turn, position = still if root_turn is None else root_turn, position + shift
+            turn, position = identity if root_turn is None else root_turn, position + shift
         else:
-            turn = turns.get(link.joint, still)
+            turn = turns.get(link.joint, identity)
         R = before @ turn
         rotations[link.body], pivots[link.body] = R, (at, position)
         body = subject.bodies[link.body]
         triples = body.triples_of(subject.q0)
         points = len(body.points)
-        turned = np.einsum("fij,tj->fti", R, np.concatenate([triples[:points] - at, triples[points:]]))
-        turned[:, :points] += position[:, None]
-        q[:, body.columns] = turned.reshape(frames, -1)
+        points_of_body = np.einsum("fij,tj->fti", R, np.concatenate([triples[:points] - at, triples[points:]]))
+        points_of_body[:, :points] += position[:, None]
+        q[:, body.columns] = points_of_body.reshape(frames, -1)
     return q

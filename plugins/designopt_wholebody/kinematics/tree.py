@@ -33,22 +33,22 @@ def tree(subject: Subject) -> tuple[Link, ...]:
     """
     model = subject.model
     links: list[Link] = []
-    reached = {GROUND}
+    segments = {GROUND}
     if model.root is not None:
         links.append(Link(model.root.segment, GROUND, None, model.root.point))
-        reached.add(model.root.segment)
+        segments.add(model.root.segment)
     joints = {name: joint for name, joint in model.joints.items() if joint.at is not None}
     has_new = True
     while has_new:
         has_new = False
         for name, joint in joints.items():
             for parent, child in ((joint.proximal, joint.distal), (joint.distal, joint.proximal)):
-                if parent in reached and child not in reached and child != GROUND:
+                if parent in segments and child not in segments and child != GROUND:
                     assert joint.at is not None
                     links.append(Link(child, parent, name, joint.at))
-                    reached.add(child)
+                    segments.add(child)
                     has_new = True
-    if apart := [name for name in subject.bodies if name not in reached]:
+    if apart := [name for name in subject.bodies if name not in segments]:
         raise NoTree(
             f"model '{model.model}': no chain of joints leads to {', '.join(apart)};"
             " give the model a root, or connect them"

@@ -66,18 +66,18 @@ def _mistakes(model: BodyModel) -> Iterator[Finding]:
 
 
 def _unknown(
-    path: Path, names: Iterable[str], allowed: dict[str, None], what: str, key: str | None = None
+    path: Path, names: Iterable[str], known_names: dict[str, None], kind: str, key: str | None = None
 ) -> Iterator[Finding]:
     for name in names:
-        if name not in allowed:
-            yield Finding(path, f"there is no {what} '{name}'{nearest_or_all(name, allowed)}", key=key)
+        if name not in known_names:
+            yield Finding(path, f"there is no {kind} '{name}'{nearest_or_all(name, known_names)}", key=key)
 
 
 def _segment(segment: Segment, landmarks: dict[str, None]) -> Iterator[Finding]:
     points, vectors = _SIZES[segment.layout]
-    for key, entries, needed in (("points", segment.points, points), ("vectors", segment.vectors, vectors)):
-        if len(entries) != needed:
-            yield Finding((key,), f"layout {segment.layout} has {needed} {key}, not {len(entries)}")
+    for key, entries, count in (("points", segment.points, points), ("vectors", segment.vectors, vectors)):
+        if len(entries) != count:
+            yield Finding((key,), f"layout {segment.layout} has {count} {key}, not {len(entries)}")
         if len(set(entries)) != len(entries):
             yield Finding((key,), "each may be named only once")
     yield from _unknown(("points",), segment.points, landmarks, "landmark")
@@ -110,10 +110,10 @@ def _frame(segment: Segment, landmarks: dict[str, None]) -> Iterator[Finding]:
                 )
             else:
                 needs[name].add(factor)
-    defined: set[str] = set()
-    while ready := {name for name in needs if name not in defined and needs[name] <= defined}:
-        defined |= ready
-    for name in sorted({*_AXES} - defined):
+    axes: set[str] = set()
+    while ready := {name for name in needs if name not in axes and needs[name] <= axes}:
+        axes |= ready
+    for name in sorted({*_AXES} - axes):
         yield Finding((name,), f"axis {name} depends on itself; make one axis from landmarks alone")
 
 
@@ -131,8 +131,8 @@ def _inertia(inertia: Inertia, rod: bool, landmarks: dict[str, None]) -> Iterato
     if regression == absolute:
         yield Finding((), "either length, centre and radii or centre_at and tensor are needed")
         return
-    needed = ("length", "centre", "radii") if regression else ("centre_at", "tensor")
-    for key in needed:
+    required_keys = ("length", "centre", "radii") if regression else ("centre_at", "tensor")
+    for key in required_keys:
         if not getattr(inertia, key):
             yield Finding((), f"'{key}' is missing: it belongs to the others")
     yield from _unknown(("length",), inertia.length or (), landmarks, "landmark")
@@ -144,13 +144,13 @@ def _joint(joint: Joint, model: BodyModel, segments: dict[str, None], landmarks:
     yield from _unknown(("distal",), (joint.distal,), segments, "segment")
     if joint.proximal == joint.distal:
         yield Finding(("distal",), "a joint must connect two different segments")
-    needed, possible = NEEDS[joint.type]
+    required, possible = NEEDS[joint.type]
     default = Joint("spherical", "", "")
     for key in _OPTIONAL:
         is_stated = getattr(joint, key) != getattr(default, key)
-        if key in needed and not is_stated:
+        if key in required and not is_stated:
             yield Finding((), f"a joint of type {joint.type} needs '{key}'")
-        elif is_stated and key not in needed and key not in possible:
+        elif is_stated and key not in required and key not in possible:
             yield Finding((key,), f"a joint of type {joint.type} has no '{key}'")
     if joint.at is not None:
         yield from _unknown(("at",), (joint.at,), landmarks, "landmark")
@@ -167,5 +167,5 @@ def _joint(joint: Joint, model: BodyModel, segments: dict[str, None], landmarks:
     ):
         segment = model.segments.get(side)
         if axes and (side == GROUND or (segment is not None and segment.layout == "2p")):
-            what = "the ground has" if side == GROUND else "a rod has"
-            yield Finding((key,), f"{what} no axes of its own; a joint of type {joint.type} needs them here")
+            subject = "the ground has" if side == GROUND else "a rod has"
+            yield Finding((key,), f"{subject} no axes of its own; a joint of type {joint.type} needs them here")

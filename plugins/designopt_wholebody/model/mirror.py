@@ -42,37 +42,37 @@ def both_sides(model: BodyModel) -> BodyModel:
         landmarks[name] = (x, y, z)
         if name.endswith(RIGHT):
             landmarks.setdefault(left_of(name), (x, y, -z))
-    derived: dict[str, tuple[str, ...]] = {}
+    derived_landmarks: dict[str, tuple[str, ...]] = {}
     for name, parts in model.derived.items():
-        derived[name] = parts
+        derived_landmarks[name] = parts
         if name.endswith(RIGHT):
-            derived[left_of(name)] = renamed(parts)
+            derived_landmarks[left_of(name)] = renamed(parts)
     has_both = model.sides == "both"
-    mirrored = frozenset(left_of(name) for name in model.segments if has_both and name.endswith(RIGHT))
+    left_segments = frozenset(left_of(name) for name in model.segments if has_both and name.endswith(RIGHT))
     doubled_model = replace(
         model,
         landmarks=landmarks,
-        derived=derived,
+        derived=derived_landmarks,
         segments=_doubled(model.segments, has_both),
         joints=_doubled(model.joints, has_both, _joint),
         springs=_doubled(model.springs, has_both),
         contacts=_doubled(model.contacts, has_both),
         angles=_doubled(model.angles, has_both, _angles),
     )
-    object.__setattr__(doubled_model, "mirrored", mirrored)
+    object.__setattr__(doubled_model, "mirrored", left_segments)
     return doubled_model
 
 
-def _same(left: T) -> T:
+def _identity(left: T) -> T:
     return left
 
 
-def _doubled(entries: Mapping[str, T], has_both: bool, turned: Callable[[T], T] = _same) -> dict[str, T]:
+def _doubled(entries: Mapping[str, T], has_both: bool, mirror: Callable[[T], T] = _identity) -> dict[str, T]:
     doubled_entries: dict[str, T] = {}
     for name, entry in entries.items():
         doubled_entries[name] = entry
         if has_both and name.endswith(RIGHT):
-            doubled_entries[left_of(name)] = turned(renamed(entry))
+            doubled_entries[left_of(name)] = mirror(renamed(entry))
     return doubled_entries
 
 
@@ -80,8 +80,8 @@ def _joint(left: Joint) -> Joint:
     """The ellipsoid's centre and attitude mirrored: turns about x and y change their sign. So do turns of springs about
     any axis but w, which points to the right on both sides."""
     if left.spring is not None and left.axis != "w":
-        turned = replace(left.spring, rest=-left.spring.rest, torque=-left.spring.torque)
-        left = replace(left, spring=turned)
+        spring = replace(left.spring, rest=-left.spring.rest, torque=-left.spring.torque)
+        left = replace(left, spring=spring)
     if left.centre is None:
         return left
     (x, y, z), (a, b, c) = left.centre, left.attitude

@@ -80,8 +80,8 @@ def _chosen(base: Node, root: Node) -> Node:
             if item.scalar not in segments:
                 message = f"the base has no segment '{item.scalar}'{nearest_or_all(str(item.scalar), segments)}"
                 raise _wrong(root, (key, i), message)
-        named = {str(item.scalar) for item in items}
-        kept_segments = kept_segments & named if key == "only" else kept_segments - named
+        names = {str(item.scalar) for item in items}
+        kept_segments = kept_segments & names if key == "only" else kept_segments - names
     gone = {*segments} - kept_segments
     gone |= {name.removesuffix("_R") + "_L" for name in gone if name.endswith("_R")}
 

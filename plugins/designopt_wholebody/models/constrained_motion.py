@@ -149,14 +149,14 @@ class ConstrainedMotion:
         )
         if trajectory.message:
             raise Diverged(trajectory.message, reason="diverged")
-        measured = measures(forces, trajectory)
+        histories = measures(forces, trajectory)
         error = np.abs(trajectory.q - self._reference(forces, trajectory.time)).max(axis=1)
-        change = measured.energy - measured.energy[0]
+        change = histories.energy - histories.energy[0]
         outputs = MotionOutputs(
             position_error=float(error.max()),
-            position_violation=float(measured.position.max()),
-            velocity_violation=float(measured.velocity.max()),
-            acceleration_violation=float(measured.acceleration.max()),
+            position_violation=float(histories.position.max()),
+            velocity_violation=float(histories.velocity.max()),
+            acceleration_violation=float(histories.acceleration.max()),
             energy_drift=float(np.abs(change).max()),
             iterations=float(trajectory.iterations[1:].mean()),
             systems=float(trajectory.systems),
@@ -165,7 +165,7 @@ class ConstrainedMotion:
             outputs["unconverged_steps"] = float((trajectory.increment > self.tolerance).sum())
         all_arrays = {
             "time": trajectory.time,
-            "violation": measured.position,
+            "violation": histories.position,
             "energy_change": change,
             "error": error,
             "coordinates": trajectory.q,

@@ -144,10 +144,10 @@ class WholebodyTrial:
             visible = recording if preparing["hidden"] == "none" else without(recording, preparing["hidden"])
             analysis = analyse(subject, visible, settings, markers)
             rebuilt = rebuilt_error(analysis, recording, visible)
-            summed = AnalysedTrial(
+            trial_analysis = AnalysedTrial(
                 analysis, recording.rate, truth, min(self.noise_above, 0.45 * recording.rate), self.cycle_angle
             )
-            _ = summed.cycles
+            _ = trial_analysis.cycles
         except NotRebuilt as error:
             raise Diverged(str(error), reason="not_rebuilt") from None
         except (RecordingError, SubjectError, ValueError) as error:
@@ -155,11 +155,11 @@ class WholebodyTrial:
         if not analysis.complete_frames.any():
             counts = ", ".join(str(status) for status in np.unique(analysis.status))
             raise Diverged(f"no frame has joint loads (statuses {counts})", reason="no_frames")
-        if not summed.inner.any():
+        if not trial_analysis.inner.any():
             count = len(analysis.complete_frames)
             text = f"of {count} frames, none with joint loads is at least {ENDS} frames from both ends"
             raise Diverged(text, reason="no_frames")
-        return summed.outputs(rebuilt), summed.arrays(arrays)
+        return trial_analysis.outputs(rebuilt), trial_analysis.arrays(arrays)
 
     def _calibrated(self, scenario: TrialSource) -> MarkerSet:
         """The marker set with functional joints by the scenario's movement."""
@@ -255,14 +255,14 @@ def varied(body: BodyModel, factors: Mapping[str, float]) -> BodyModel:
         for name, segment in segments.items():
             if factor != 1.0 and name.startswith(beginnings):
                 i = segment.inertia
-                changed = replace(
+                inertia = replace(
                     i,
                     mass=None if i.mass is None else factor * i.mass,
                     mass_percent=None if i.mass_percent is None else factor * i.mass_percent,
                     mass_less=factor * i.mass_less,
                     tensor=None if i.tensor is None else tuple(factor * value for value in i.tensor),  # type: ignore[arg-type]
                 )
-                segments[name] = replace(segment, inertia=changed)
+                segments[name] = replace(segment, inertia=inertia)
     joints = dict(body.joints)
     factor = factors["ellipsoid"]
     for name, joint in joints.items():

@@ -108,14 +108,14 @@ def _moment_bands(arrays: Arrays) -> Plot:
     return _bands({**arrays, **parts}, "moment", "moment [N m]", names, 1.0)
 
 
-def _bands(arrays: Arrays, what: str, title: str, names: tuple[str, ...], factor: float) -> Plot:
+def _bands(arrays: Arrays, array: str, title: str, names: tuple[str, ...], factor: float) -> Plot:
     percent = np.asarray(arrays["cycle"])
     data = []
     for i, name in enumerate(names):
-        mean = factor * np.asarray(arrays[f"{what}_mean"])[:, i]
+        mean = factor * np.asarray(arrays[f"{array}_mean"])[:, i]
         if not np.isfinite(mean).all() or not np.any(mean):
             continue
-        half = np.nan_to_num(factor * np.asarray(arrays[f"{what}_deviation"])[:, i])
+        half = np.nan_to_num(factor * np.asarray(arrays[f"{array}_deviation"])[:, i])
         if half.any():
             edge = line(
                 np.concatenate([percent, percent[::-1]]),
@@ -243,11 +243,11 @@ def _placed(values: Floats, start: Floats, i: int, j: int) -> Floats:
     return np.asarray(ahead @ _DIRECTIONS[[i, j]])
 
 
-def _path(points: Floats, name: str, named: bool, colour: str, dash: str) -> dict[str, Any]:
+def _path(points: Floats, name: str, in_legend: bool, colour: str, dash: str) -> dict[str, Any]:
     mode = {"mode": "markers", "marker": {"size": 9, "color": colour, "symbol": "x"}} if len(points) == 1 else {
         "mode": "lines", "line": {"color": colour, "width": 2, "dash": dash}
     }  # fmt: skip
-    return {"type": "scatter", "x": points[:, 0], "y": points[:, 1], "name": name, "showlegend": named,
+    return {"type": "scatter", "x": points[:, 0], "y": points[:, 1], "name": name, "showlegend": in_legend,
             "hoverinfo": "skip", **mode}  # fmt: skip
 
 

@@ -88,9 +88,9 @@ def _finding(joint: str, loads: dict[str, Values], names: list[str]) -> str:
     """A sentence with the loads in which each design is the lightest on one joint."""
     lightest: dict[str, list[str]] = {}
     for part, values in loads.items():
-        least, most = float(np.nanmin(values)), float(np.nanmax(values))
-        if most > (1.0 + EQUAL) * least:
-            text = f"{part.replace('_', '-')} ({number(least, 3)} to {number(most, 3)})"
+        smallest, largest = float(np.nanmin(values)), float(np.nanmax(values))
+        if largest > (1.0 + EQUAL) * smallest:
+            text = f"{part.replace('_', '-')} ({number(smallest, 3)} to {number(largest, 3)})"
             lightest.setdefault(names[np.nanargmin(values)], []).append(text)
     if not lightest:
         return f"{joint}: equal."

@@ -133,12 +133,12 @@ def _guess(subject: Subject, grip: Grip, elbow: Floats) -> Floats:
         # hands flat, fingers towards the head, palms down: u down, v backwards
         flat = np.broadcast_to(np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]).T, humerus.shape)
         hand = flat @ _static(subject, f"hand_{side}").T
-        pronated = ulna @ rotation(_axis(subject, side), np.full(len(elbow), _pronation(grip) * sign))
+        forearm = ulna @ rotation(_axis(subject, side), np.full(len(elbow), _pronation(grip) * sign))
         inverse = turn.swapaxes(-1, -2)
         turns[f"glenohumeral_{side}"] = inverse @ humerus
         turns[f"elbow_{side}"] = humerus.swapaxes(-1, -2) @ ulna
-        turns[f"radioulnar_{side}"] = ulna.swapaxes(-1, -2) @ pronated
-        turns[f"wrist_{side}"] = pronated.swapaxes(-1, -2) @ hand
+        turns[f"radioulnar_{side}"] = ulna.swapaxes(-1, -2) @ forearm
+        turns[f"wrist_{side}"] = forearm.swapaxes(-1, -2) @ hand
     pitch = np.arcsin(height / length)
     for side in "RL":
         # feet stand on their toes: the sole is upright
@@ -161,12 +161,12 @@ def _static(subject: Subject, name: str) -> Floats:
 
 def _shared(subject: Subject, true: Motion, hand_share: float) -> Loads:
     """Forces at four fixed points that balance the motion, closest to shares of the weight."""
-    needed = inverse_dynamics(subject, true, method="velocity_transformation")
+    joint_loads = inverse_dynamics(subject, true, method="velocity_transformation")
     assert subject.model.root is not None
     root = subject.bodies[subject.model.root.segment]
     at_root = root.position(true.q, root.landmark(subject.model.root.point))
-    total = needed.residual_force
-    about_origin = needed.residual_torque + np.cross(at_root, total)
+    total = joint_loads.residual_force
+    about_origin = joint_loads.residual_torque + np.cross(at_root, total)
     frames = len(true.q)
     points = np.stack([_pressed(subject, true.q, name) for name in _CARRIED], axis=1)
     nominal = np.array([hand_share, hand_share, 1.0 - hand_share, 1.0 - hand_share]) / 2.0
@@ -187,7 +187,7 @@ def _pressed(subject: Subject, q: Floats, name: str) -> Floats:
     """(n, 3) where a hand or foot presses on its plate, on the ground."""
     body = subject.bodies[name]
     outline = subject.model.contacts[name]
-    used = outline if name.startswith("hand") else outline[1:]
-    point = np.mean([body.position(q, body.landmark(mark)) for mark in used], axis=0)
+    marks = outline if name.startswith("hand") else outline[1:]
+    point = np.mean([body.position(q, body.landmark(mark)) for mark in marks], axis=0)
     point[:, 1] = 0.0
     return np.asarray(point)

@@ -57,11 +57,11 @@ def recorded(
     bodies = {name: _carrier(subject, name) for name in markers}
     positions = np.stack([b.position(true.q, b.landmark(name)) for name, b in bodies.items()], axis=1)
     moving = _skin(rng, 2.0 * np.pi / period * true.time, len(markers), errors.skin)
-    measured = positions + moving + errors.noise * rng.normal(size=positions.shape)
+    markers_with_errors = positions + moving + errors.noise * rng.normal(size=positions.shape)
     every = tuple(subject.model.landmarks)
     standing = np.stack([subject.landmarks[name] for name in every])
     return SyntheticTrial(
-        recording=Recording(rate, true.time, markers, measured, plates=plates),
+        recording=Recording(rate, true.time, markers, markers_with_errors, plates=plates),
         static=Recording(rate, true.time[:2], every, np.repeat(standing[None], 2, axis=0)),
         subject=subject,
         motion=true,

@@ -234,12 +234,12 @@ def _axes(subject: Subject, name: str) -> Floats:
 
 def _pressure(subject: Subject, moving: Motion) -> tuple[Floats, Floats, Floats]:
     """(n, 3) centre of pressure on the ground, force and free moment about the vertical that the motion needs."""
-    needed = inverse_dynamics(subject, moving, method="velocity_transformation")
+    joint_loads = inverse_dynamics(subject, moving, method="velocity_transformation")
     assert subject.model.root is not None
     root = subject.bodies[subject.model.root.segment]
-    force = needed.residual_force
+    force = joint_loads.residual_force
     origin = root.position(moving.q, root.landmark(subject.model.root.point))
-    moment = needed.residual_torque + np.cross(origin, force)
+    moment = joint_loads.residual_torque + np.cross(origin, force)
     lift = force[:, 1]
     point = np.stack([moment[:, 2] / lift, np.zeros(len(lift)), -moment[:, 0] / lift], axis=1)
     free = moment - np.cross(point, force)
@@ -257,10 +257,10 @@ def _pendulum(away: Floats) -> Floats:
 def _resampled(sway: Floats, frames: int) -> Floats:
     """The sway at another number of frames of the cycle."""
     spectrum = np.fft.rfft(sway, axis=0)[: _HARMONICS + 1] * (frames / len(sway))
-    padded = np.zeros((frames // 2 + 1, 2), dtype=complex)
-    copied = min(len(spectrum), len(padded))
-    padded[:copied] = spectrum[:copied]
-    return np.asarray(np.fft.irfft(padded, frames, axis=0))
+    spectrum_of_frames = np.zeros((frames // 2 + 1, 2), dtype=complex)
+    count = min(len(spectrum), len(spectrum_of_frames))
+    spectrum_of_frames[:count] = spectrum[:count]
+    return np.asarray(np.fft.irfft(spectrum_of_frames, frames, axis=0))
 
 
 def _repeated(subject: Subject, cycle: Motion, cycles: int) -> Motion:

@@ -94,7 +94,7 @@ class Analysis:
             self.landmarks.positions[name] - body.position(self.motion.q, body.landmark(name))
             for body in self.subject.bodies.values()
             for name in body.local
-            if name in self.landmarks.measured
+            if name in self.landmarks.marker_landmarks
         ]
         return np.stack(pairs) if pairs else np.zeros((0, len(self.raw), 3))
 
@@ -166,8 +166,8 @@ def coordinate_weights(subject: Subject, weighting: Weighting, contact_weight: f
     weights = np.ones(subject.n)
     for name, body in subject.bodies.items():
         if weighting == "lengths":
-            places = np.stack(list(body.local.values()))
-            size = np.sqrt(np.mean(np.sum((places - places.mean(axis=0)) ** 2, axis=1)))
+            points = np.stack(list(body.local.values()))
+            size = np.sqrt(np.mean(np.sum((points - points.mean(axis=0)) ** 2, axis=1)))
             weights[body.start + 3 * len(body.points) : body.start + body.size] = size**2
         if name in subject.model.contacts:
             weights[body.columns] *= contact_weight

@@ -45,14 +45,14 @@ def plate_loads(
     names = list(dict.fromkeys(name for columns_of_plate in outlines.values() for name in columns_of_plate))
     markers = np.stack([landmarks.positions[name] for name in names], axis=1)
     markers[~np.isfinite(markers).all(axis=(1, 2))] = np.nan  # what is left of an outline decides nothing
-    placed = replace(recording, marker_names=tuple(names), markers=markers, results=None)
+    landmark_recording = replace(recording, marker_names=tuple(names), markers=markers, results=None)
     force = {name: np.zeros((frames, 3)) for name in outlines}
     moment = {name: np.zeros((frames, 3)) for name in outlines}
     status = np.zeros(frames, dtype=np.int64)
     bearings = []
     for plate in recording.plates:
         load = load_at(plate, recording.time, cutoff=cutoff, threshold=threshold)
-        bearing = bearing_segment(placed, plate, load, outlines)
+        bearing = bearing_segment(landmark_recording, plate, load, outlines)
         bearings.append(bearing)
         status = np.maximum(status, bearing.status)
         for name in outlines:
@@ -63,5 +63,5 @@ def plate_loads(
         for name in outlines:
             force[name][lost] = np.nan
     bodies = tuple(outlines)
-    stacked = Loads(bodies, np.stack([force[n] for n in bodies], axis=1), np.stack([moment[n] for n in bodies], axis=1))
-    return PlateLoads(stacked, status, tuple(bearings))
+    loads = Loads(bodies, np.stack([force[n] for n in bodies], axis=1), np.stack([moment[n] for n in bodies], axis=1))
+    return PlateLoads(loads, status, tuple(bearings))

@@ -54,11 +54,11 @@ def bands(time: Floats, values: Floats, cycles: tuple[Cycle, ...]) -> Band:
     nothing = np.full((len(PERCENT), values.shape[1]), np.nan)
     if not cycles:
         return Band(nothing, nothing, 0)
-    measured = np.isfinite(values).any(axis=0)
-    cut, complete = normalised(time, values[:, measured], cycles, len(PERCENT))
-    if not measured.any() or not complete.any():
+    has_values = np.isfinite(values).any(axis=0)
+    cut, complete = normalised(time, values[:, has_values], cycles, len(PERCENT))
+    if not has_values.any() or not complete.any():
         return Band(nothing, nothing, 0)
     mean_band = band(cut)
     mean, deviation = nothing.copy(), nothing.copy()
-    mean[:, measured], deviation[:, measured] = mean_band.mean, mean_band.deviation
+    mean[:, has_values], deviation[:, has_values] = mean_band.mean, mean_band.deviation
     return Band(mean, deviation, mean_band.count)

@@ -67,9 +67,9 @@ def functional_joint(
                 " segment"
             )
         poses.append((mean, rotation, translation))
-    (reference, turned, moved), (_, other_turned, other_moved) = poses
-    matrix = np.concatenate([turned, -other_turned], axis=2).reshape(-1, 6)
-    right = (other_moved - moved).ravel()
+    (reference, rotations, translations), (_, other_rotations, other_translations) = poses
+    matrix = np.concatenate([rotations, -other_rotations], axis=2).reshape(-1, 6)
+    right = (other_translations - translations).ravel()
     basis = np.linalg.svd(matrix, full_matrices=False)
     turning = basis.S**2 / complete.sum()
     if not hinge and turning[-1] < _LEAST_TURNING:
@@ -104,8 +104,8 @@ def carried(reference: Floats, positions: Floats, point: Floats) -> Floats:
     """(n, 3) m of a `point` (3,) of a cluster with the shape `reference`, by its `positions` (n, k, 3); NaN in frames
     that lack a marker."""
     complete = np.isfinite(positions).all(axis=(1, 2))
-    places = np.full((len(positions), 3), np.nan)
+    points = np.full((len(positions), 3), np.nan)
     if complete.any():
         rotation, translation, _ = fit(reference, positions[complete])
-        places[complete] = rotation @ point + translation
-    return places
+        points[complete] = rotation @ point + translation
+    return points

@@ -24,11 +24,11 @@ _PASSES = 3
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """Positions (n, 3) m by name and `status` (n,) of `FrameStatus`; `measured` names those that markers give."""
+    """Positions (n, 3) m by name and `status` (n,) of `FrameStatus`; `marker_landmarks`: those that markers give."""
 
     positions: Mapping[str, Floats]
     status: Integers
-    measured: tuple[str, ...]
+    marker_landmarks: tuple[str, ...]
 
 
 def static_subject(model: BodyModel, static: Recording, markers: MarkerSet, mass: float) -> Subject:
@@ -37,17 +37,17 @@ def static_subject(model: BodyModel, static: Recording, markers: MarkerSet, mass
     Raises `SubjectError` for landmarks that the recording does not give, and where no frame has all of them.
     """
     model = markers.with_clusters(model)
-    placed = markers.placed(static, tuple(model.landmarks))
-    visible = {name: p for name, p in placed.items() if np.isfinite(p).all(axis=1).any()}
-    if missing := [name for name in placed if name not in visible]:
+    positions = markers.placed(static, tuple(model.landmarks))
+    visible = {name: p for name, p in positions.items() if np.isfinite(p).all(axis=1).any()}
+    if missing := [name for name in positions if name not in visible]:
         raise SubjectError(f"landmark '{missing[0]}' is missing in all frames of the static recording")
     if not visible:
         return make_subject(model, {}, mass)
-    stacked = np.stack(list(visible.values()), axis=1)
-    still = stillest(stacked, max(1, round(0.2 * static.rate)))
-    if still is None:
+    points = np.stack(list(visible.values()), axis=1)
+    window = stillest(points, max(1, round(0.2 * static.rate)))
+    if window is None:
         raise SubjectError("no frame of the static recording has all landmarks; fill its gaps, or take another one")
-    return make_subject(model, dict(zip(visible, stacked[still].mean(axis=0), strict=True)), mass)
+    return make_subject(model, dict(zip(visible, points[window].mean(axis=0), strict=True)), mass)
 
 
 def stillest(positions: Floats, width: int) -> slice | None:
@@ -58,9 +58,9 @@ def stillest(positions: Floats, width: int) -> slice | None:
         for start in np.flatnonzero(complete[: len(positions) - size + 1]):
             window = slice(int(start), int(start) + size)
             if complete[window].all():
-                moved = float(np.ptp(positions[window], axis=0).max())
-                if moved < least:
-                    best, least = window, moved
+                extent = float(np.ptp(positions[window], axis=0).max())
+                if extent < least:
+                    best, least = window, extent
         if best is not None:
             break
     return best
@@ -77,40 +77,42 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, m
     landmarks do not change. Raises `ValueError` for a landmark that cannot be placed.
     """
     model = subject.model
-    placed = markers.placed(recording, tuple(model.landmarks))
-    measured = tuple(name for name, p in placed.items() if np.isfinite(p).all(axis=1).any())
+    marker_positions = markers.placed(recording, tuple(model.landmarks))
+    marker_landmarks = tuple(name for name, p in marker_positions.items() if np.isfinite(p).all(axis=1).any())
     frames = len(recording.time)
     status = np.zeros(frames, dtype=np.int64)
-    positions = {name: np.array(placed[name]) for name in measured}
+    positions = {name: np.array(marker_positions[name]) for name in marker_landmarks}
     for body in subject.bodies.values():
         for name in body.local:
             if name in model.landmarks:
                 positions.setdefault(name, np.full((frames, 3), np.nan))
-    _complete_all(subject, positions, status, measured)
-    gaps = {name: int(np.isnan(positions[name][:, 0]).sum()) for name in measured if max_gap > 0.0}
+    _complete_all(subject, positions, status, marker_landmarks)
+    gaps = {name: int(np.isnan(positions[name][:, 0]).sum()) for name in marker_landmarks if max_gap > 0.0}
     for name in sorted(gaps, key=gaps.__getitem__):
         if np.isnan(positions[name]).any():
-            positions[name], filled = interpolated(recording.time, positions[name], max_gap)
-            status[filled] = FrameStatus.INTERPOLATED
-            _complete_all(subject, positions, status, measured)
+            positions[name], gaps_filled = interpolated(recording.time, positions[name], max_gap)
+            status[gaps_filled] = FrameStatus.INTERPOLATED
+            _complete_all(subject, positions, status, marker_landmarks)
     positions = with_derived(model, positions)
-    needed = [name for body in subject.bodies.values() for name in body.local]
-    for name in dict.fromkeys(needed):
+    names = [name for body in subject.bodies.values() for name in body.local]
+    for name in dict.fromkeys(names):
         missing = ~np.isfinite(positions[name]).all(axis=1) if name in positions else np.ones(frames, dtype=bool)
         if missing.all():
             raise ValueError(
                 f"landmark '{name}' cannot be placed: its segment has fewer than three landmarks with markers"
             )
         status[missing] = FrameStatus.MISSING_MARKER
-    return Landmarks(positions, status, measured)
+    return Landmarks(positions, status, marker_landmarks)
 
 
-def _complete_all(subject: Subject, positions: dict[str, Floats], status: Integers, measured: tuple[str, ...]) -> None:
+def _complete_all(
+    subject: Subject, positions: dict[str, Floats], status: Integers, marker_landmarks: tuple[str, ...]
+) -> None:
     """Place missing landmarks of all segments, until nothing more can be placed."""
     for _ in range(_PASSES):
         before = _missing(positions)
         for body in subject.bodies.values():
-            _complete(body, subject.model, positions, status, measured)
+            _complete(body, subject.model, positions, status, marker_landmarks)
         if _missing(positions) == before:
             break
 
@@ -120,7 +122,11 @@ def _missing(positions: Mapping[str, Floats]) -> int:
 
 
 def _complete(
-    body: BodySegment, model: BodyModel, positions: dict[str, Floats], status: Integers, measured: tuple[str, ...]
+    body: BodySegment,
+    model: BodyModel,
+    positions: dict[str, Floats],
+    status: Integers,
+    marker_landmarks: tuple[str, ...],
 ) -> None:
     """Place missing landmarks of one segment, in `positions` and `status`, from its other landmarks."""
     own_landmarks = [name for name in body.local if name in model.landmarks]
@@ -133,7 +139,7 @@ def _complete(
     rebuilt = _rebuilt(body.local, visible, all_positions, len(status), lacking)
     for name in lacking:
         positions[name][gaps[name]] = rebuilt[name][gaps[name]]
-        if name in measured:
+        if name in marker_landmarks:
             status[gaps[name]] = np.maximum(status[gaps[name]], FrameStatus.REBUILT)
 
 
@@ -144,19 +150,19 @@ def _rebuilt(
     rebuilt = {name: np.full((frames, 3), np.nan) for name in lacking}
     if len(visible) < 3:
         return rebuilt
-    stacked = np.stack([positions[name] for name in visible], axis=1)
-    present = np.isfinite(stacked).all(axis=2)
+    points = np.stack([positions[name] for name in visible], axis=1)
+    present = np.isfinite(points).all(axis=2)
     for pattern in np.unique(present, axis=0):
         if pattern.sum() < 3:
             continue
-        chosen = np.flatnonzero((present == pattern).all(axis=1))
+        frames_of_pattern = np.flatnonzero((present == pattern).all(axis=1))
         shape = np.stack([local[name] for name, is_visible in zip(visible, pattern, strict=True) if is_visible])
         singular = np.linalg.svd(shape - shape.mean(axis=0), compute_uv=False)
         if singular[1] < 1e-3:
             continue  # on a line: they do not fix the attitude
-        rotation, translation, _ = fit(shape, stacked[chosen][:, pattern])
+        rotation, translation, _ = fit(shape, points[frames_of_pattern][:, pattern])
         for name in lacking:
-            rebuilt[name][chosen] = rotation @ local[name] + translation
+            rebuilt[name][frames_of_pattern] = rotation @ local[name] + translation
     return rebuilt
 
 
@@ -185,8 +191,8 @@ def raw_coordinates(subject: Subject, landmarks: Mapping[str, Floats]) -> Floats
 def _fitted(body: BodySegment, names: list[str], all_positions: Mapping[str, Floats], frames: int) -> Floats:
     """(frames, 3, 3) attitude of a segment by the rigid fit of its landmarks to the static shape; NaN where missing."""
     axes = np.full((frames, 3, 3), np.nan)
-    stacked = np.stack([all_positions[name] for name in names], axis=1)
-    ready = np.flatnonzero(np.isfinite(stacked).all(axis=(1, 2)))
+    points = np.stack([all_positions[name] for name in names], axis=1)
+    ready = np.flatnonzero(np.isfinite(points).all(axis=(1, 2)))
     if len(ready):
-        axes[ready] = fit(np.stack([body.local[name] for name in names]), stacked[ready])[0]
+        axes[ready] = fit(np.stack([body.local[name] for name in names]), points[ready])[0]
     return axes

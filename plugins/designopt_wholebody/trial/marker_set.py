@@ -140,17 +140,17 @@ class MarkerSet:
 
         Raises `ValueError` for a missing movement, and for one that does not determine them.
         """
-        functional = {name: placed for name, placed in self.landmarks.items() if isinstance(placed, Functional)}
+        functional = {name: landmark for name, landmark in self.landmarks.items() if isinstance(landmark, Functional)}
         if functional and movement is None:
             raise ValueError(
                 f"landmark '{next(iter(functional))}' is functional: name a recording of its joint's movement with"
                 " functional"
             )
         joints: dict[str, Carried] = {}
-        for name, placed in functional.items():
+        for name, landmark in functional.items():
             assert movement is not None
             try:
-                joints[name] = _calibrated(placed, movement)
+                joints[name] = _calibrated(landmark, movement)
             except ValueError as error:
                 raise ValueError(f"marker set '{self.marker_set}': landmark '{name}': {error}") from None
         return replace(self, landmarks={**self.landmarks, **joints})  # type: ignore[dict-item]
@@ -166,9 +166,9 @@ class MarkerSet:
             origin = landmarks.get(segments[name].points[0], (0.0, 0.0, 0.0))
             landmarks |= {marker: origin for marker in members if marker not in landmarks}
             segments[name] = replace(segments[name], landmarks=(*segments[name].landmarks, *members))
-        extended = replace(model, segments=segments, landmarks=landmarks)
-        object.__setattr__(extended, "mirrored", model.mirrored)
-        return extended
+        extended_model = replace(model, segments=segments, landmarks=landmarks)
+        object.__setattr__(extended_model, "mirrored", model.mirrored)
+        return extended_model
 
     def placed(self, recording: Recording, names: tuple[str, ...]) -> dict[str, Floats]:
         """(n, 3) positions m of the `names` landmarks in the recording; NaN for missing markers.
@@ -176,18 +176,18 @@ class MarkerSet:
         Landmarks by markers of the static posture that the recording lacks are left out. Raises `ValueError` for other
         markers of this set that it lacks.
         """
-        placed: dict[str, Floats] = {}
+        positions: dict[str, Floats] = {}
         absent = set(self.static) - set(recording.marker_names)
         for name in names:
             if name in self.landmarks:
                 if absent & set(_markers_of(self.landmarks[name])):
                     continue
-                placed[name] = self._position(recording, name, self.landmarks[name])
+                positions[name] = self._position(recording, name, self.landmarks[name])
             elif name in recording.marker_names:
-                placed[name] = recording.marker(name)
-        return placed
+                positions[name] = recording.marker(name)
+        return positions
 
-    def _position(self, recording: Recording, landmark: str, placed: Placed | Carried) -> Floats:
+    def _position(self, recording: Recording, landmark: str, source: Placed | Carried) -> Floats:
         def marker(name: str) -> Floats:
             if name not in recording.marker_names:
                 near = closest(name, recording.marker_names)
@@ -195,59 +195,59 @@ class MarkerSet:
                 raise ValueError(f"marker set '{self.marker_set}': no marker '{name}' for landmark '{landmark}'{hint}")
             return recording.marker(name)
 
-        if isinstance(placed, str):
-            return marker(placed)
-        if isinstance(placed, tuple):
-            return np.asarray(np.mean([marker(name) for name in placed], axis=0))
-        if isinstance(placed, HipCentre):
-            left, right = (marker(name) for name in placed.anterior)
+        if isinstance(source, str):
+            return marker(source)
+        if isinstance(source, tuple):
+            return np.asarray(np.mean([marker(name) for name in source], axis=0))
+        if isinstance(source, HipCentre):
+            left, right = (marker(name) for name in source.anterior)
             middle = 0.5 * (left + right)
-            ahead = middle - np.mean([marker(name) for name in placed.posterior], axis=0)
+            ahead = middle - np.mean([marker(name) for name in source.posterior], axis=0)
             width, depth = (_size(line) for line in (right - left, ahead))
-            leg = sum(_size(marker(b) - marker(a)) for a, b in pairwise(placed.leg))
-            return _inside(middle, right - left, ahead, placed.offset(width, depth, leg))
-        if isinstance(placed, Carried):
-            return carried(placed.reference, np.stack([marker(name) for name in placed.markers], axis=1), placed.point)
-        if isinstance(placed, Functional):
+            leg = sum(_size(marker(b) - marker(a)) for a, b in pairwise(source.leg))
+            return _inside(middle, right - left, ahead, source.offset(width, depth, leg))
+        if isinstance(source, Carried):
+            return carried(source.reference, np.stack([marker(name) for name in source.markers], axis=1), source.point)
+        if isinstance(source, Functional):
             raise ValueError(f"landmark '{landmark}' is functional: call calibrated with a recording of its movement")
-        middle = np.mean([marker(name) for name in placed.at], axis=0)
-        if isinstance(placed, Offset):
-            return np.asarray(middle + placed.by * _unit(marker(placed.along[1]) - marker(placed.along[0])))
-        right, ahead = (marker(pair[1]) - marker(pair[0]) for pair in (placed.right, placed.forward))
-        return _inside(middle, right, ahead, placed.by)
+        middle = np.mean([marker(name) for name in source.at], axis=0)
+        if isinstance(source, Offset):
+            return np.asarray(middle + source.by * _unit(marker(source.along[1]) - marker(source.along[0])))
+        right, ahead = (marker(pair[1]) - marker(pair[0]) for pair in (source.right, source.forward))
+        return _inside(middle, right, ahead, source.by)
 
 
-def _calibrated(placed: Functional, movement: Recording) -> Carried:
+def _calibrated(source: Functional, movement: Recording) -> Carried:
     """The landmark on the proximal markers."""
-    joint = functional_joint(movement, placed.proximal, placed.distal, hinge=placed.functional == "axis")
-    if not placed.near:
-        return Carried(placed.proximal, joint.shape, joint.point)
-    for name in (placed.near, *(placed.along or ())):
+    joint = functional_joint(movement, source.proximal, source.distal, hinge=source.functional == "axis")
+    if not source.near:
+        return Carried(source.proximal, joint.shape, joint.point)
+    for name in (source.near, *(source.along or ())):
         if name not in movement.marker_names:
             raise ValueError(f"the movement has no marker '{name}'")
-    cluster = np.stack([movement.marker(name) for name in placed.proximal], axis=1)
-    beside = in_cluster(joint.shape, cluster, movement.marker(placed.near))
+    cluster = np.stack([movement.marker(name) for name in source.proximal], axis=1)
+    beside = in_cluster(joint.shape, cluster, movement.marker(source.near))
     point = joint.point + ((beside - joint.point) @ joint.axis) * joint.axis
-    if placed.along is not None:
-        first, second = (in_cluster(joint.shape, cluster, movement.marker(name)) for name in placed.along)
-        point = point + np.sign((second - first) @ joint.axis) * placed.by * joint.axis
-    return Carried(placed.proximal, joint.shape, np.asarray(point))
+    if source.along is not None:
+        first, second = (in_cluster(joint.shape, cluster, movement.marker(name)) for name in source.along)
+        point = point + np.sign((second - first) @ joint.axis) * source.by * joint.axis
+    return Carried(source.proximal, joint.shape, np.asarray(point))
 
 
-def _markers_of(placed: Placed | Carried) -> tuple[str, ...]:
+def _markers_of(source: Placed | Carried) -> tuple[str, ...]:
     """The markers by which a landmark is placed."""
-    if isinstance(placed, str):
-        return (placed,)
-    if isinstance(placed, tuple):
-        return placed
-    if isinstance(placed, HipCentre):
-        return (*placed.anterior, *placed.posterior, *placed.leg)
-    if isinstance(placed, Carried):
-        return placed.markers
-    if isinstance(placed, Functional):
-        return placed.proximal
-    directions = (placed.along,) if isinstance(placed, Offset) else (placed.right, placed.forward)
-    return (*placed.at, *(marker for pair in directions for marker in pair))
+    if isinstance(source, str):
+        return (source,)
+    if isinstance(source, tuple):
+        return source
+    if isinstance(source, HipCentre):
+        return (*source.anterior, *source.posterior, *source.leg)
+    if isinstance(source, Carried):
+        return source.markers
+    if isinstance(source, Functional):
+        return source.proximal
+    directions = (source.along,) if isinstance(source, Offset) else (source.right, source.forward)
+    return (*source.at, *(marker for pair in directions for marker in pair))
 
 
 def _inside(middle: Floats, right: Floats, forward: Floats, by: tuple[float, float, float]) -> Floats:

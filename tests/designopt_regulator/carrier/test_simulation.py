@@ -75,7 +75,7 @@ def test_for_small_steps_it_is_the_sampled_linear_loop():
     sizes = np.array([1e-6, 1e-4, TURN] * 2)
     manoeuvre = turn([5.0] * 6, angle=sizes, moment=0.0)
     scenarios = [(terrain, 5.0) for terrain in cases for _ in range(3)]
-    trace = course_runs([A] * 6, scenarios, substeps=10, manoeuvre=manoeuvre, watched=(), trace=True).trace
+    trace = course_runs([A] * 6, scenarios, substeps=10, manoeuvre=manoeuvre, quality_loops=(), trace=True).trace
     exact = np.stack([_linear_course(terrain) for terrain, _ in scenarios], axis=1)
     away = np.abs(trace.course / sizes - exact).max(axis=0)
     assert away == pytest.approx(np.concatenate(list(cases.values())), rel=0.02)
@@ -218,7 +218,7 @@ def test_a_row_that_diverges_is_frozen_and_the_others_go_on():
     setup = rows(3, HOLDS_SPEED), rows(3, A), turn([5.0] * 3, horizon=4.0, load_at=3.0)
     runs = simulate(p, *setup, np.full(3, 20), substeps=5)
     assert runs.failed.tolist() == [False, True, False]
-    assert runs.ended[1] < 4.0
+    assert runs.divergence_time[1] < 4.0
     assert np.isfinite(runs.final).all()
     healthy = vehicles(["paved"], power=1e9), rows(1, HOLDS_SPEED), rows(1, A), turn([5.0], horizon=4.0, load_at=3.0)
     alone = simulate(*healthy, np.full(1, 20), substeps=5)
