@@ -108,7 +108,7 @@ def nearest(result: Result) -> list[str]:
     row = result.least_violating()
     if row is None:
         return []
-    words = values_in_words(result, row, most=NAMED)
+    words = values_in_words(result, row, limit=NAMED)
     sentences = [f"Design {row} violates the limits least{f': {words}' if words else ''}."]
     free = {p.name: p for p in result.problem.space.free}
     bounds = [] if result.study.lists_designs else result.attained_bounds(np.array([row]))
