@@ -69,7 +69,7 @@ def _refuse_made_elsewhere(edited: Edited) -> None:
     from designopt.store.errors import refuse_made_elsewhere
     from designopt.store.result import Result
 
-    result = Result.open(edited.store, edited.stored)
+    result = Result.open(edited.store, edited.stored_study)
     command = ask_beside(edited) if result.made_elsewhere and edited.study.path and edited.differences else ""
     refuse_made_elsewhere(result.sessions, edited.store, command)
 
@@ -85,7 +85,7 @@ def _name_failures(edited: Edited) -> None:
     """Say that a run which its failures ended is continued with them."""
     from designopt.store.result import Result
 
-    result = Result.open(edited.store, edited.stored)
+    result = Result.open(edited.store, edited.stored_study)
     if result.ended != "failure policy":
         return
     failures = {key: n for key, n in result.failures().items() if key[0] != "invalid"}
@@ -101,7 +101,7 @@ def rescore(study: Study, store: Path) -> int:
 
     edited = _edited(study, store)
     try:
-        result = edited.rescored()
+        result = edited.rescore()
     except StoreError as error:
         fail(f"{error}\n{_advice(edited)}", STORE)
     _ = result.outcomes  # scored here, where a failing aggregation can be reported

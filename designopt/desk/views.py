@@ -189,7 +189,7 @@ def differing(path: Path, text: str, store: Path) -> dict[str, Any]:
 def rescored(path: Path, text: str, store: Path) -> str:
     """The page of `store` scored by the study `text` of the file at `path`. Raises `Refused`."""
     try:
-        result = _edited(path, text, store).rescored()
+        result = _edited(path, text, store).rescore()
         return render(result, sections(result), plotly=PLOTLY)
     except StoreError as error:
         raise Refused(str(error)) from None
