@@ -32,13 +32,13 @@ from designopt.report.parts.answer.tolerances import (
     fragile_in_short,
     narrow_front,
     robust_baseline,
-    untried,
+    unknown_robustness,
     without_robust_choice,
 )
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import feasible_shares, rarely_valid
 from designopt.report.parts.failures import invalid_designs
-from designopt.report.parts.motion.estimation import undetermined
+from designopt.report.parts.motion.estimation import undetermined_unknowns
 from designopt.store.errors import ask_and_tell, resume_command
 from designopt.study.remarks import study_remarks
 
@@ -88,7 +88,7 @@ def summary_table(result: Result) -> str:
             motion = ["  its program found", *parameters, number(better[row], digits)]
             lines.append([*motion, *[""] * len(shares)])
     first = (
-        [f"the recommended design is {summary.recommended(result)}"]
+        [f"the recommended design is {summary.recommendation_clause(result)}"]
         if result.recommended() != result.first_choice()
         else []
     )
@@ -99,14 +99,14 @@ def summary_table(result: Result) -> str:
         *without_robust_choice(result),
         *rarely_valid(result),
         *narrow_front(result),
-        *undetermined(result),
+        *undetermined_unknowns(result),
     )
     first += [f"note: {clause}" for clause in clauses]
     last = [
         *violated_limits.mostly_infeasible(result),
         *search_to_continue(result),
         *search_without_gain(result),
-        *untried(result),
+        *unknown_robustness(result),
     ]
     notes = [
         *(f"warning: {clause}" for clause in unusual(result)),

@@ -177,9 +177,9 @@ def _parts(result: Result) -> list[tuple[str, Part]]:
         plot_names = result.problem.model.plugin.plots
         plots = [*((name, functools.partial(_model_section, name)) for name in plot_names), *GENERIC.items()]
     plots += [item for item in _study_parts(result).items() if item[0] not in {name for name, _ in plots}]
-    part_names = {name for name, _ in plots}
-    first = [(name, part) for name, part in FIRST.items() if name not in part_names]
-    last = [(name, part) for name, part in LAST.items() if name not in part_names]
+    names = {name for name, _ in plots}
+    first = [(name, part) for name, part in FIRST.items() if name not in names]
+    last = [(name, part) for name, part in LAST.items() if name not in names]
     parts = [*first, *plots, *last]
     answer = "overview" if result.problem.objectives else "analysis"  # without a decision all parts are printed
     return sorted(parts, key=lambda named_part: named_part[0] != answer)

@@ -69,7 +69,7 @@ def estimation(result: Result) -> Section | None:
     )
 
 
-def undetermined(result: Result) -> list[str]:
+def undetermined_unknowns(result: Result) -> list[str]:
     """A clause if the measurements do not determine all unknowns of the best program, which readers of its values
     need."""
     best = result.best_program()
