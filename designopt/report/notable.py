@@ -129,7 +129,7 @@ def unusual(result: Result) -> list[str]:
         row = 0
     else:
         return []
-    scales, clause_index = display_scales(result), None
+    scales, clause_index, mistakes = display_scales(result), None, ""
     for name, output in problem.model.plugin.outputs.items():
         quantity = output.quantity
         if quantity is None or quantity.usual is None or name not in result.outcomes.figures:
@@ -145,6 +145,7 @@ def unusual(result: Result) -> list[str]:
             texts = [number(factor * v) for v in (float(values[row, worst]), low, high)]
             feasible_share = _within(result, beyond.max(axis=1))
             clause_index = clause_index if feasible_share else len(clauses)
+            mistakes = mistakes if feasible_share else mistakes or quantity.mistakes
             share = feasible_share or "no feasible design is within"
             clauses.append(
                 f"{_having(result, name)} {texts[0]}{unit_text}{in_scenario}, "
@@ -152,7 +153,8 @@ def unusual(result: Result) -> list[str]:
                 f" ({quantity.description}){f'; {share}' if problem.objectives else ''}"
             )
     if clause_index is not None and problem.objectives:
-        clauses[clause_index] += f": check the inputs{', widen the space' if problem.space.free else ''}"
+        questions = f" ({mistakes})" if mistakes else ""
+        clauses[clause_index] += f": check the inputs{questions}{', widen the space' if problem.space.free else ''}"
     return clauses
 
 

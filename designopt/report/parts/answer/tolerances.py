@@ -21,6 +21,9 @@ from designopt.store.views.tolerances import ENOUGH, ToleranceResults, enough_fo
 from designopt.study.sections.tolerances import ASSUMED
 from designopt.study.study import Tolerance
 
+#: Where designs lie that no rule chose.
+_ON, _BEHIND = "of the front", "behind the front"
+
 
 @report_part("tolerances", version=1)
 def tolerances(result: Result) -> Section | None:
@@ -38,7 +41,9 @@ def tolerances(result: Result) -> Section | None:
     label_by_index = {index: label for label, index in index_by_label.items()}
     several = len(result.problem.objectives) > 1  # else all others are worse
     order = [*label_by_index, *(i for i in range(len(neighbours)) if several and i not in label_by_index)]
-    other_count = len(order) - len(label_by_index)
+    on_front = np.isin(neighbours.rows[order[len(label_by_index) :]], result.front())
+    sizes = {_ON: int(on_front.sum()), _BEHIND: int((~on_front).sum())}
+    others = [f"{count(size)} {position}" for position, size in sizes.items() if size]
     neighbour_count = plural(int(neighbours.is_recorded.sum(axis=1).max()), "neighbour")
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in (*fragile(result), *narrow_front(result))]
     if not fragile(result) and result.problem.constraints:
@@ -51,9 +56,7 @@ def tolerances(result: Result) -> Section | None:
         f"{neighbour_count}, points of a Sobol' sequence within these tolerances.",
         findings=tuple(findings),
         tables=(_table(result, neighbours, order, label_by_index), _effects(result, neighbours, label_by_index)),
-        notes=(f"{plural(other_count, 'further design')} of the front are listed below the chosen designs.",)
-        if other_count
-        else (),
+        notes=(f"Further designs are listed below the chosen ones: {listed(others)}.",) if others else (),
     )
 
 
@@ -216,19 +219,20 @@ def _unit(result: Result, tolerance: Tolerance) -> str:
 
 
 def _table(result: Result, neighbours: ToleranceResults, order: list[int], label_by_index: dict[int, str]) -> Table:
-    """Results of the neighbours, design by design: the chosen ones, then others of the front."""
+    """Results of the neighbours, design by design: the chosen ones, then others of the front and behind it."""
     signs = np.array([o.sign for o in result.problem.objectives])
     values, worst, spread = objective_values(result), neighbours.worst(signs), neighbours.spread
     labels = objective_labels(result.problem)
     head = ["design", "row", "neighbours feasible", "share [%]", "matters most"]
     head += [name for label in labels for name in (label, "worst", "spread")]
-    rows = []
+    rows, front = [], set(result.front())
     for i in order:
         row = int(neighbours.rows[i])
         each = [float(v) for j in range(len(labels)) for v in (values[row, j], worst[i, j], spread[i, j])]
         feasible = f"{int(neighbours.feasible[i].sum())} of {int(neighbours.is_recorded[i].sum())}"
         share = 100.0 * float(neighbours.share[i])
-        rows.append((label_by_index.get(i, "of the front"), row, feasible, share, neighbours.matters(i) or "–", *each))
+        label = label_by_index.get(i, _ON if row in front else _BEHIND)
+        rows.append((label, row, feasible, share, neighbours.matters(i) or "–", *each))
     note = "Worst value and standard deviation over all neighbours with a result."
     return Table("Designs within their tolerances", tuple(head), tuple(rows), visible_rows=40, note=note)
 
