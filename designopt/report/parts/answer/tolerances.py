@@ -43,7 +43,7 @@ def tolerances(result: Result) -> Section | None:
     order = [*label_by_index, *(i for i in range(len(neighbours)) if several and i not in label_by_index)]
     on_front = np.isin(neighbours.rows[order[len(label_by_index) :]], result.front())
     sizes = {_ON: int(on_front.sum()), _BEHIND: int((~on_front).sum())}
-    others = [f"{count(size)} {position}" for position, size in sizes.items() if size]
+    remainder = [f"{count(size)} {position}" for position, size in sizes.items() if size]
     neighbour_count = plural(int(neighbours.is_recorded.sum(axis=1).max()), "neighbour")
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in (*fragile(result), *narrow_front(result))]
     if not fragile(result) and result.problem.constraints:
@@ -56,7 +56,7 @@ def tolerances(result: Result) -> Section | None:
         f"{neighbour_count}, points of a Sobol' sequence within these tolerances.",
         findings=tuple(findings),
         tables=(_table(result, neighbours, order, label_by_index), _effects(result, neighbours, label_by_index)),
-        notes=(f"Further designs are listed below the chosen ones: {listed(others)}.",) if others else (),
+        notes=(f"Further designs are listed below the chosen ones: {listed(remainder)}.",) if remainder else (),
     )
 
 
