@@ -147,7 +147,7 @@ class Study:
         """
         from designopt.report.comparison.edited import Edited
 
-        return Edited(self.definition, Path(store) if store else self.default_store).rescored()
+        return Edited(self.definition, Path(store) if store else self.default_store).rescore()
 
     @_briefly
     def ask(

@@ -69,7 +69,7 @@ def _refuse_made_elsewhere(edit: Edited) -> None:
     from designopt.store.errors import refuse_made_elsewhere
     from designopt.store.result import Result
 
-    result = Result.open(edit.store, edit.stored)
+    result = Result.open(edit.store, edit.stored_study)
     command = ask_beside(edit) if result.made_elsewhere and edit.study.path and edit.differences else ""
     refuse_made_elsewhere(result.sessions, edit.store, command)
 
@@ -85,7 +85,7 @@ def _name_failures(edit: Edited) -> None:
     """Say that a run which its failures ended is continued with them."""
     from designopt.store.result import Result
 
-    result = Result.open(edit.store, edit.stored)
+    result = Result.open(edit.store, edit.stored_study)
     if result.ended != "failure policy":
         return
     failures = {key: n for key, n in result.failures().items() if key[0] != "invalid"}
@@ -101,7 +101,7 @@ def rescore(study: Study, store: Path) -> int:
 
     edit = _edit(study, store)
     try:
-        result = edit.rescored()
+        result = edit.rescore()
     except StoreError as error:
         fail(f"{error}\n{_advice(edit)}", STORE)
     _ = result.outcomes  # scored here, where a failing aggregation can be reported

@@ -76,12 +76,12 @@ def another_user(peer: tuple[str, int], port: int) -> bool:
     True also for a connection whose owner the kernel does not list. False on a system without such lists.
     """
     local, remote = _in_kernel_notation(*peer), _in_kernel_notation(LISTENING, port)
-    for table, mapped in CONNECTIONS.items():
+    for table, prefix in CONNECTIONS.items():
         try:
             text = table.read_text()
         except OSError:
             continue
-        _, _, entry = text.partition(f" {mapped}{local} {mapped}{remote} ")
+        _, _, entry = text.partition(f" {prefix}{local} {prefix}{remote} ")
         fields = entry.split(maxsplit=7)  # state, queues, timer, retransmissions, user, timeout, inode
         if len(fields) > 6 and fields[6] != "0":  # a socket that its process has closed has no inode, and no owner
             return int(fields[4]) != os.getuid()

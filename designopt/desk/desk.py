@@ -37,21 +37,21 @@ class Desk:
     runs: Runs | None
     plugin_files: Sequence[str]
     data: Mapping[str, str]
-    opened: Callable[[], None]
+    on_open: Callable[[], None]
 
     def __post_init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
-        self._computed: dict[str, str] = {}
-        self.started: dict[str, Path] = {}
+        self._pages: dict[str, str] = {}
+        self.run_stores: dict[str, Path] = {}
         self._looking = threading.Lock()
         self._look: tuple[float, dict[str, Any]] = (-1.0, {})
 
     async def view(self, make: Callable[..., Any], *arguments: Any) -> Any:
         """The value of `make`, a function of `views`, computed in another process. Raises `Refused`."""
         if self._pool is None:
-            prepared = (self._plugin_contents(), self.data)
+            prepare_arguments = (self._plugin_contents(), self.data)
             self._pool = ProcessPoolExecutor(
-                VIEWERS, get_context("spawn"), initializer=views.prepare, initargs=prepared
+                VIEWERS, get_context("spawn"), initializer=views.prepare, initargs=prepare_arguments
             )
         pool = self._pool
         try:
@@ -91,16 +91,16 @@ class Desk:
     def keep(self, page: str) -> str:
         """Cache a computed page until it is fetched; returns its name, which is a secret."""
         name = secrets.token_urlsafe(16)
-        self._computed[name] = page
-        while len(self._computed) > KEPT:
-            del self._computed[next(iter(self._computed))]
+        self._pages[name] = page
+        while len(self._pages) > KEPT:
+            del self._pages[next(iter(self._pages))]
         return name
 
-    def computed(self, name: str) -> str:
+    def take_page(self, name: str) -> str:
         """A cached page, once. Raises `KeyError`, with a sentence, if it has expired or was fetched."""
-        if name not in self._computed:
+        if name not in self._pages:
             raise KeyError("this page is no longer kept: recompute it")
-        return self._computed.pop(name)
+        return self._pages.pop(name)
 
     def close(self) -> None:
         """End the processes for views. Runs continue."""
@@ -111,12 +111,12 @@ class Desk:
 
     async def state(self) -> dict[str, Any]:
         """All stores and studies, at most `FRESH` seconds old."""
-        return await asyncio.to_thread(self._looked)
+        return await asyncio.to_thread(self._fresh_state)
 
-    def _looked(self) -> dict[str, Any]:
+    def _fresh_state(self) -> dict[str, Any]:
         with self._looking:
-            then, state = self._look
-            if time.monotonic() - then > FRESH:
+            look_time, state = self._look
+            if time.monotonic() - look_time > FRESH:
                 stores, studies = self.folder.look()
                 state = {
                     "folder": str(self.folder.root),

@@ -27,7 +27,7 @@ class Entrance:
         self._port = int(listening.getsockname()[1])
         self._streams: dict[IOStream, bool] = {}  # open connections, and whether they are of another user
         (descriptors, _) = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self._most = MOST if descriptors == resource.RLIM_INFINITY else min(MOST, descriptors // 4)
+        self._limit = MOST if descriptors == resource.RLIM_INFINITY else min(MOST, descriptors // 4)
         self._pause: asyncio.TimerHandle | None = None
 
     def open(self) -> None:
@@ -54,7 +54,7 @@ class Entrance:
             return
         self._streams = {stream: stranger for stream, stranger in self._streams.items() if not stream.closed()}
         stranger = another_user(peer, self._port)
-        if len(self._streams) >= self._most or (stranger and sum(self._streams.values()) >= STRANGERS):
+        if len(self._streams) >= self._limit or (stranger and sum(self._streams.values()) >= STRANGERS):
             connection.close()
             return
         stream = IOStream(connection)

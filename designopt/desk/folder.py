@@ -63,7 +63,7 @@ class Folder:
         self.root = root.resolve()
         self._stores: dict[str, Path] = {}
         self._studies: dict[str, Path] = {}
-        self._listed: dict[str, StoreEntry] = {}
+        self._entries: dict[str, StoreEntry] = {}
         self._read_again_at: dict[str, float] = {}  # unreadable stores: when they are read again, though unchanged
         self._read: dict[Path, tuple[int, bool]] = {}  # YAML files: time of change, and whether they are studies
 
@@ -95,29 +95,29 @@ class Folder:
             elif self._is_study(path):
                 studies[relative] = path
         self._stores, self._studies = stores, studies
-        self._listed = {relative: self._listed_store(relative, path) for relative, path in stores.items()}
-        return sorted(_distinct(self._listed.values()), key=lambda s: -s.changed), sorted(studies)
+        self._entries = {relative: self._entry(relative, path) for relative, path in stores.items()}
+        return sorted(_distinct(self._entries.values()), key=lambda s: -s.changed), sorted(studies)
 
     def _is_study(self, path: Path) -> bool:
         try:
-            changed = path.lstat().st_mtime_ns
-            if self._read.get(path, (0, False))[0] != changed:
+            mtime = path.lstat().st_mtime_ns
+            if self._read.get(path, (0, False))[0] != mtime:
                 with safe_files.open_without_links(path) as stream:
-                    self._read[path] = (changed, bool(_STUDY.search(stream.read(HEAD))))
+                    self._read[path] = (mtime, bool(_STUDY.search(stream.read(HEAD))))
         except OSError:
             return False
         return self._read[path][1]
 
-    def _listed_store(self, name: str, path: Path) -> StoreEntry:
-        stamp, changed = stamp_of(path)
-        last_entry = self._listed.get(name)
+    def _entry(self, name: str, path: Path) -> StoreEntry:
+        stamp, mtime = stamp_of(path)
+        last_entry = self._entries.get(name)
         if (
             last_entry is not None
             and last_entry.stamp == stamp
             and time.monotonic() < self._read_again_at.get(name, math.inf)
         ):
             return last_entry
-        entry = listed(name, path, stamp, changed, last_entry.title if last_entry else "")
+        entry = store_entry(name, path, stamp, mtime, last_entry.title if last_entry else "")
         self._read_again_at[name] = time.monotonic() + RETRY if entry.problem else math.inf
         return entry
 
@@ -128,8 +128,8 @@ def _distinct(entries: Collection[StoreEntry]) -> Iterator[StoreEntry]:
     names = Counter((entry.title, _name(entry.place)) for entry in entries)
     for entry in entries:
         addition = _name(entry.place) if names[entry.title, _name(entry.place)] == 1 else entry.place
-        shared = titles[entry.title] > 1 and entry.title != entry.place
-        yield replace(entry, title=f"{entry.title}: {addition}") if shared else entry
+        is_ambiguous = titles[entry.title] > 1 and entry.title != entry.place
+        yield replace(entry, title=f"{entry.title}: {addition}") if is_ambiguous else entry
 
 
 def _name(relative: str) -> str:
@@ -152,7 +152,7 @@ def stamp_of(path: Path) -> tuple[str, float]:
     return stamp, max((s.st_mtime for s in stats), default=0.0)
 
 
-def listed(name: str, path: Path, stamp: str, changed: float, title: str = "") -> StoreEntry:
+def store_entry(name: str, path: Path, stamp: str, mtime: float, title: str = "") -> StoreEntry:
     """The entry of the store at `path`; an unreadable one contains the reason."""
     try:
         safe_files.check_folder(path)
@@ -167,14 +167,12 @@ def listed(name: str, path: Path, stamp: str, changed: float, title: str = "") -
             session = db.execute("SELECT reason FROM session ORDER BY id DESC LIMIT 1").fetchone()
             executors = [{"executor": executor} for (executor,) in db.execute("SELECT DISTINCT executor FROM session")]
     except safe_files.ForeignFile as error:
-        return StoreEntry(
-            name, title or name, "unreadable", 0, 0, changed, stamp, f"{error.filename}: {error.strerror}"
-        )
+        return StoreEntry(name, title or name, "unreadable", 0, 0, mtime, stamp, f"{error.filename}: {error.strerror}")
     except (StoreError, OSError) as error:
-        return StoreEntry(name, title or name, "unreadable", 0, 0, changed, stamp, str(error))
+        return StoreEntry(name, title or name, "unreadable", 0, 0, mtime, stamp, str(error))
     state = "running" if at_work(path) else str((session or ("",))[0] or "stopped")
     return StoreEntry(
-        name, title or _title(path), state, int(counts[0]), int(counts[1]), changed, stamp,
+        name, title or _title(path), state, int(counts[0]), int(counts[1]), mtime, stamp,
         made_elsewhere=made_elsewhere(executors),
     )  # fmt: skip
 

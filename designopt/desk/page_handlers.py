@@ -33,7 +33,7 @@ class EnterHandler(Handler):
         session = self.desk.access.enter(str(token))
         if session is None:
             raise HTTPError(403, reason="No session")
-        self.desk.opened()
+        self.desk.on_open()
         self.json(session)
 
 

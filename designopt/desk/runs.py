@@ -35,14 +35,14 @@ class Runs:
         self._options = [option for file in self._plugin_files for option in ("--plugin", str(file))]
         self._options += [o for name, folder in data.items() for o in ("--data", f"{name}={Path(folder).resolve()}")]
         self._options += [option for text in allow for option in ("--allow", text)]
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def leave(self) -> None:
         """Leave the runs to themselves; they continue."""
-        for process in self._started:
+        for process in self._processes:
             if process.poll() is None:
                 process.returncode = 0  # otherwise Python warns that it is still running, which is intended
-        self._started.clear()
+        self._processes.clear()
 
     def start(self, study: Path, store: Path, way: str = "", into: Path | None = None) -> None:
         """Run a study file; `way` is an option of ``designopt run`` for an existing store, by which the run goes `into`
@@ -70,9 +70,9 @@ class Runs:
         except OSError as error:
             raise Refused(f"process {process} cannot be asked to stop: {error.strerror}") from None
 
-    def printed(self, store: Path) -> str:
+    def last_output(self, store: Path) -> str:
         """The last lines printed by a run started here, or why it could not begin; "" without any."""
-        self._started = [process for process in self._started if process.poll() is None]
+        self._processes = [process for process in self._processes if process.poll() is None]
         try:
             with safe_files.open_without_links(self._log(store)) as stream:
                 stream.seek(max(0, os.fstat(stream.fileno()).st_size - SHOWN))
@@ -123,8 +123,8 @@ class Runs:
             file = Path(error.filename or log_file) if isinstance(error, safe_files.ForeignFile) else log_file
             raise Refused(f"{_relative(file, self._root)}: cannot be used: {error.strerror or error}") from None
         with os.fdopen(descriptor, "ab") as log:
-            self._started = [process for process in self._started if process.poll() is None]
-            self._started.append(
+            self._processes = [process for process in self._processes if process.poll() is None]
+            self._processes.append(
                 subprocess.Popen(
                     [*_DESIGNOPT, *arguments, "--progress", "none", *self._options],
                     cwd=self._root,

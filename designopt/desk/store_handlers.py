@@ -22,7 +22,7 @@ class ReportHandler(Handler):
 class CompareHandler(Handler):
     async def get(self) -> None:
         stores = [self.entry(self.desk.folder.store, name) for name in self.get_query_arguments("store")]
-        self.json(self.desk.keep(await self.desk.view(views.compared, stores)))
+        self.json(self.desk.keep(await self.desk.view(views.comparison_page, stores)))
 
 
 class QuestionHandler(Handler):
@@ -60,4 +60,4 @@ class ComputedHandler(Handler):
     PUBLIC = True
 
     def get(self) -> None:
-        self.finish(self.entry(self.desk.computed, self.get_query_argument("page")))
+        self.finish(self.entry(self.desk.take_page, self.get_query_argument("page")))

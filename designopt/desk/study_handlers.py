@@ -41,7 +41,7 @@ class CheckHandler(Handler):
     async def post(self) -> None:
         name, text = self.body("file", "text")
         path = self.entry(self.desk.folder.study, str(name))
-        self.json(await self.desk.view(views.checked, path, str(text)))
+        self.json(await self.desk.view(views.findings, path, str(text)))
 
 
 class SaveHandler(Handler):
@@ -59,10 +59,10 @@ class SaveHandler(Handler):
                 ends = b"\r\n" if b"\r\n" in before else b"\n"  # a page uses one kind of line end
                 with safe_files.replacing(path, partial, folder=folder) as stream:
                     stream.write(str(text).encode(errors="replace").replace(b"\r\n", b"\n").replace(b"\n", ends))
-                changed = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mtime_ns
+                new_stamp = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mtime_ns
         except OSError as error:
             raise unusable(error, path.name) from None
-        self.json({"stamp": str(changed)})
+        self.json({"stamp": str(new_stamp)})
 
 
 class StartHandler(Handler):
@@ -81,7 +81,7 @@ class StartHandler(Handler):
         if not str(name).strip() or store == root or not store.is_relative_to(root):
             raise Refused("the results have to be in a folder of their own below that of the desk")
         path = self.entry(self.desk.folder.study, str(relative))
-        started = store
+        run_store = store
         if (store / "journal.db").exists() and way != "--replace":
             try:
                 with safe_files.open_without_links(path) as stream:
@@ -89,25 +89,25 @@ class StartHandler(Handler):
             except OSError as error:
                 raise unusable(error, path.name) from None
             if way == "--rescore":
-                self.json({"page": self.desk.keep(await self.desk.view(views.rescored, path, text, store))})
+                self.json({"page": self.desk.keep(await self.desk.view(views.rescored_page, path, text, store))})
                 return
-            edited = await self.desk.view(views.differing, path, text, store)
-            if edited["differences"] and not way:
-                self.json({"differences": edited["differences"], "ways": edited["ways"]})
+            answer = await self.desk.view(views.differing, path, text, store)
+            if answer["differences"] and not way:
+                self.json({"differences": answer["differences"], "ways": answer["ways"]})
                 return
-            if edited["differences"]:
-                started = Path(edited["beside"])
-        await asyncio.to_thread(runs.start, path, store, str(way), started)
-        entry = started.relative_to(root).as_posix()
-        self.desk.started[entry] = started
+            if answer["differences"]:
+                run_store = Path(answer["beside"])
+        await asyncio.to_thread(runs.start, path, store, str(way), run_store)
+        entry = run_store.relative_to(root).as_posix()
+        self.desk.run_stores[entry] = run_store
         self.json({"store": entry})
 
 
 class PrintedHandler(Handler):
     def get(self) -> None:
         name = self.get_query_argument("store")
-        store = self.desk.started.get(name) or self.store  # a run may have failed to begin
-        self.json(self.runs.printed(store) if self.desk.runs else "")
+        store = self.desk.run_stores.get(name) or self.store  # a run may have failed to begin
+        self.json(self.runs.last_output(store) if self.desk.runs else "")
 
 
 class StopHandler(Handler):

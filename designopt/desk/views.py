@@ -79,17 +79,17 @@ def _result(path: Path, changes: Sequence[str] = ()) -> Result:
     """The present result of the store at `path`. Raises `Refused`."""
     _refuse_links(path)
     stamp, _ = stamp_of(path)
-    cached = _open.pop(path, None)
+    entry = _open.pop(path, None)
     try:
-        result = cached[1] if cached is not None and cached[0] == stamp else open_store(path, data=_data)
+        result = entry[1] if entry is not None and entry[0] == stamp else open_store(path, data=_data)
         _open[path] = (stamp, result)
         while len(_open) > KEPT:
             _open.popitem(last=False)
         return result.with_changes(changes) if changes else result
     except (StoreError, plugin.PluginError) as error:
-        raise Refused(_advised(str(error))) from None
+        raise Refused(_with_hint(str(error))) from None
     except StudyError as error:
-        raise Refused(_advised(render_text(error.issues))) from None
+        raise Refused(_with_hint(render_text(error.issues))) from None
 
 
 def report(path: Path, only: Sequence[str], changes: Sequence[str]) -> str:
@@ -118,7 +118,7 @@ def question(path: Path) -> dict[str, Any]:
             | {side: value for side, value in (("min", c.minimum), ("max", c.maximum)) if value is not None}
             for c in stated_constraints(problem)
         ],
-        "aggregations": [listed.name for listed in plugin.installed("aggregation")],
+        "aggregations": [aggregation.name for aggregation in plugin.installed("aggregation")],
         "scenarios": len(problem.scenarios),
         "parts": part_names(result),
         "stages": [stage.name for stage in result.study.stages],
@@ -136,7 +136,7 @@ def design(path: Path, row: int, changes: Sequence[str]) -> dict[str, Any]:
     result = _result(path, changes)
     if not 0 <= row < len(result.outcomes):
         raise Refused(f"there is no design {row}: {path.name} has {len(result.outcomes)}")
-    arrays, damaged = one_design.array_rows(result, row)
+    arrays, errors = one_design.array_rows(result, row)
     tables = [
         one_design.parameter_rows(result, row),
         one_design.rating_rows(result, row),
@@ -149,11 +149,11 @@ def design(path: Path, row: int, changes: Sequence[str]) -> dict[str, Any]:
         "labels": one_design.labels(result, row),
         "asked": one_design.origin(result, row),
         "tables": [table for table in tables if len(table) > 1],
-        "messages": [*one_design.messages(result, row), *damaged],
+        "messages": [*one_design.messages(result, row), *errors],
     }
 
 
-def compared(paths: Sequence[Path]) -> str:
+def comparison_page(paths: Sequence[Path]) -> str:
     """The page that compares stores. Raises `Refused`."""
     try:
         return comparison([_result(path) for path in paths], plotly=PLOTLY)
@@ -161,41 +161,41 @@ def compared(paths: Sequence[Path]) -> str:
         raise Refused(str(error)) from None
 
 
-def checked(path: Path, text: str) -> list[dict[str, Any]]:
+def findings(path: Path, text: str) -> list[dict[str, Any]]:
     """The findings of ``designopt validate`` for `text` in place of the study file at `path`. Raises `Refused`."""
     _refuse_links(path.parent)
     try:
         study_from_text(text, path.name, path.parent, problem_of=Problem.from_study, data=_data)
     except StudyError as error:
-        return [asdict(issue) | {"message": _advised(issue.message)} for issue in error.issues]
+        return [asdict(issue) | {"message": _with_hint(issue.message)} for issue in error.issues]
     except plugin.PluginError as error:
-        raise Refused(_advised(str(error))) from None
+        raise Refused(_with_hint(str(error))) from None
     return []
 
 
 def differing(path: Path, text: str, store: Path) -> dict[str, Any]:
     """How the study `text` of the file at `path` differs from that in `store`, and what can be done: options of a
     start with their consequences, and the folder of a run beside it. Raises `Refused`."""
-    edited = _edited(path, text, store)
+    edited_study = _edited_study(path, text, store)
     try:
-        if not edited.differences:
+        if not edited_study.differences:
             return {"differences": []}
-        ways = [(option, consequence.replace(f"{store.parent}/", "")) for option, consequence in edited.ways()]
-        return {"differences": edited.differences, "ways": ways, "beside": str(edited.beside)}
+        ways = [(option, consequence.replace(f"{store.parent}/", "")) for option, consequence in edited_study.ways()]
+        return {"differences": edited_study.differences, "ways": ways, "beside": str(edited_study.beside)}
     except StoreError as error:
         raise Refused(str(error)) from None
 
 
-def rescored(path: Path, text: str, store: Path) -> str:
+def rescored_page(path: Path, text: str, store: Path) -> str:
     """The page of `store` scored by the study `text` of the file at `path`. Raises `Refused`."""
     try:
-        result = _edited(path, text, store).rescored()
+        result = _edited_study(path, text, store).rescore()
         return render(result, sections(result), plotly=PLOTLY)
     except StoreError as error:
         raise Refused(str(error)) from None
 
 
-def _edited(path: Path, text: str, store: Path) -> Edited:
+def _edited_study(path: Path, text: str, store: Path) -> Edited:
     for folder in (path.parent, store):
         _refuse_links(folder)
     files = tuple(_plugin_files.items())
@@ -204,13 +204,13 @@ def _edited(path: Path, text: str, store: Path) -> Edited:
             text, path.name, path.parent, plugin_files=files, problem_of=Problem.from_study, data=_data
         )
     except StudyError as error:
-        raise Refused(_advised(render_text(error.issues))) from None
+        raise Refused(_with_hint(render_text(error.issues))) from None
     except plugin.PluginError as error:
-        raise Refused(_advised(str(error))) from None
+        raise Refused(_with_hint(str(error))) from None
     return Edited(study, store)
 
 
-def _advised(text: str) -> str:
+def _with_hint(text: str) -> str:
     """`text` with a hint about missing plugins."""
     return text if _plugin_files or "no plugin named" not in text else f"{text}; {PLUGIN_FILE}"
 
@@ -232,7 +232,7 @@ def progress(path: Path) -> dict[str, Any]:
 def arrays_page(path: Path, row: int, file: bytes, words: str) -> str:
     """A page that draws the arrays in `file`, of design `row` evaluated again; `words` compare it with the record."""
     result = _result(path)
-    declared = result.problem.model.plugin.arrays
+    declarations = result.problem.model.plugin.arrays
     arrays: dict[str, Any] = {}
     if file:
         with np.load(io.BytesIO(file), allow_pickle=False) as archive:
@@ -240,13 +240,18 @@ def arrays_page(path: Path, row: int, file: bytes, words: str) -> str:
     figures = []
     for name, values in arrays.items():
         base, _, scenario = name.partition("@")
-        about = declared.get(base)
-        if about is None or values.dtype.kind not in "fiub" or not 1 <= values.ndim <= 2 or base in about.axes:
+        declaration = declarations.get(base)
+        if (
+            declaration is None
+            or values.dtype.kind not in "fiub"
+            or not 1 <= values.ndim <= 2
+            or base in declaration.axes
+        ):
             continue
-        along = arrays.get(f"{about.axes[0]}@{scenario}" if scenario else about.axes[0])
+        along = arrays.get(f"{declaration.axes[0]}@{scenario}" if scenario else declaration.axes[0])
         x = along if along is not None and along.shape == values.shape[:1] else np.arange(len(values))
         columns = values.reshape(len(values), -1).T[:LINES]
-        unit = declared[about.axes[0]].unit if about.axes[0] in declared else ""
+        unit = declarations[declaration.axes[0]].unit if declaration.axes[0] in declarations else ""
         plot = {
             "data": [
                 {
@@ -259,9 +264,11 @@ def arrays_page(path: Path, row: int, file: bytes, words: str) -> str:
                 }
                 for k, column in enumerate(columns)
             ],
-            "layout": layout(xaxis=axis(with_unit(about.axes[0], unit)), yaxis=axis(with_unit(base, about.unit))),
+            "layout": layout(
+                xaxis=axis(with_unit(declaration.axes[0], unit)), yaxis=axis(with_unit(base, declaration.unit))
+            ),
         }
-        figures.append(Figure(name, plot, note=about.description, height=320))
+        figures.append(Figure(name, plot, note=declaration.description, height=320))
     section = Section(f"Design {row} recomputed", figures=tuple(figures), details=(("Against the record", words),))
     study = result.study
     return page(PageHead(study.name, study.title or study.name, path.name), [section], plotly=PLOTLY)

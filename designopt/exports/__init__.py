@@ -41,9 +41,11 @@ def export(
             use = Use(find("export", form)) if isinstance(form, str) else form
         except PluginError as error:
             raise ExportError(f"export format '{form}': {error}") from None
-        if required := [f.name for f in use.plugin.settings.values() if f.required and f.name not in use.settings]:
+        if missing_settings := [
+            f.name for f in use.plugin.settings.values() if f.required and f.name not in use.settings
+        ]:
             raise ExportError(
-                f"export format '{use.plugin.name}' needs '{required[0]}': name it in the study, report: export"
+                f"export format '{use.plugin.name}' needs '{missing_settings[0]}': name it in the study, report: export"
             )
         uses += [] if use in uses else [use]
     return [file for use in uses for file in _files_of(use, result, Path(folder), prefix)]

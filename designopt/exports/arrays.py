@@ -70,7 +70,7 @@ class _Layout:
     dtype: Any = None
     shapes: set[tuple[int, ...]] = field(default_factory=set)
     first: NDArray[Any] | None = None
-    same: bool = True
+    is_constant: bool = True
     text: bool = False
     numbers: bool = False
 
@@ -90,18 +90,18 @@ class _Layout:
         self.shapes.add(array.shape)
         if self.first is None:
             self.first = array
-        elif self.same:
-            self.same = bool(np.array_equal(self.first, array))
+        elif self.is_constant:
+            self.is_constant = bool(np.array_equal(self.first, array))
 
 
-def write_arrays(result: Result, stored: list[StoredArrays], file: Path, facts: Mapping[str, Any]) -> None:
-    """Write the arrays of the evaluations `stored`, which are read twice, one evaluation at a time in memory."""
+def write_arrays(result: Result, evaluations: list[StoredArrays], file: Path, facts: Mapping[str, Any]) -> None:
+    """Write the arrays of the `evaluations`, which are read twice, one evaluation at a time in memory."""
     from h5netcdf import File
 
     text = import_module("h5py").string_dtype()  # the library that h5netcdf uses
 
-    layouts, clashing = _survey(result, stored)
-    plan = _Plan(result, stored, layouts, clashing)
+    layouts, clashing = _survey(result, evaluations)
+    plan = _Plan(result, evaluations, layouts, clashing)
     with File(file, "w") as nc:
         for name, value in facts.items():
             nc.attrs[name] = json.dumps(value) if isinstance(value, dict) else value
@@ -116,10 +116,10 @@ def write_arrays(result: Result, stored: list[StoredArrays], file: Path, facts: 
                 _describe_design(nc, column, plan, text)
         for name in plan.layouts:
             _create(nc, name, plan, text)
-        for axis in plan.ragged:
+        for axis in plan.ragged_axes:
             length = nc.create_variable(plan.length_of(axis), ("design", "scenario"), np.int64, fillvalue=0)
             length.attrs["long_name"] = f"values along {axis}; the rest is padding"
-        for item, arrays in _each(result, stored):
+        for item, arrays in _each(result, evaluations):
             _fill(nc, plan, plan.index_of[item.row], item.scenario, arrays)
 
 
@@ -128,15 +128,15 @@ def _each(result: Result, arrays: list[StoredArrays]) -> Iterator[tuple[StoredAr
         yield item, read_arrays(result.path, item.reference)
 
 
-def _survey(result: Result, stored: list[StoredArrays]) -> tuple[dict[str, _Layout], set[str]]:
+def _survey(result: Result, evaluations: list[StoredArrays]) -> tuple[dict[str, _Layout], set[str]]:
     """The layout of each array, and the axes along which arrays of one evaluation differ."""
     layouts: dict[str, _Layout] = {}
     clashing: set[str] = set()
-    for _, arrays in _each(result, stored):
+    for _, arrays in _each(result, evaluations):
         along: dict[str, int] = {}
         for name, array in arrays.items():
             layouts.setdefault(name, _Layout()).add(array)
-            for axis, length in zip(_declared(result, name, array.ndim), array.shape, strict=True):
+            for axis, length in zip(_axis_names(result, name, array.ndim), array.shape, strict=True):
                 if along.setdefault(axis, length) != length:
                     clashing.add(axis)
     for name, layout in layouts.items():
@@ -145,7 +145,7 @@ def _survey(result: Result, stored: list[StoredArrays]) -> tuple[dict[str, _Layo
     return layouts, clashing
 
 
-def _declared(result: Result, name: str, count: int) -> tuple[str, ...]:
+def _axis_names(result: Result, name: str, count: int) -> tuple[str, ...]:
     """The declared axes of an array; numbered ones without a declaration or for another number of axes."""
     declaration = result.problem.model.plugin.arrays.get(name)
     if declaration is None or len(declaration.axes) != count:
@@ -172,24 +172,24 @@ class _Plan:
         lengths: dict[str, set[int]] = {}
         for name, layout in layouts.items():
             count = len(next(iter(layout.shapes)))
-            axes = tuple(f"{name}_{axis}" if axis in clashing else axis for axis in _declared(result, name, count))
-            if axes == (name,) and layout.same and layout.count == self.total:
+            axes = tuple(f"{name}_{axis}" if axis in clashing else axis for axis in _axis_names(result, name, count))
+            if axes == (name,) and layout.is_constant and layout.count == self.total:
                 self.coordinates.add(name)
             self.axes[name] = axes
         for name, layout in layouts.items():
-            self.axes[name] = tuple(self._renamed(axis) for axis in self.axes[name])
+            self.axes[name] = tuple(self._dimension_name(axis) for axis in self.axes[name])
             for shape in layout.shapes:
                 for axis, length in zip(self.axes[name], shape, strict=True):
                     lengths.setdefault(axis, set()).add(length)
         self.sizes |= {axis: max(axis_lengths) for axis, axis_lengths in lengths.items()}
-        self.ragged = {axis for axis, axis_lengths in lengths.items() if len(axis_lengths) > 1}
+        self.ragged_axes = {axis for axis, axis_lengths in lengths.items() if len(axis_lengths) > 1}
         self.full = {
             name
             for name, layout in layouts.items()
-            if layout.count == complete and not self.ragged.intersection(self.axes[name])
+            if layout.count == complete and not self.ragged_axes.intersection(self.axes[name])
         }
 
-    def _renamed(self, axis: str) -> str:
+    def _dimension_name(self, axis: str) -> str:
         is_used = axis in ("design", "scenario") or (axis in self.layouts and axis not in self.coordinates)
         return f"{axis}_index" if is_used else axis
 
@@ -210,7 +210,7 @@ def _create(nc: Any, name: str, plan: _Plan, text: Any) -> None:
         _label(variable, plan, name)
         return
     for part in _parts(name, layout.dtype):
-        dtype, fill = _stored(layout.dtype, name in plan.full)
+        dtype, fill = _storage_type(layout.dtype, name in plan.full)
         chunks = (1, 1, *(max(1, plan.sizes[a]) for a in axes))
         kind: dict[str, Any] = {"dtype": text} if dtype is None else {"dtype": dtype, "fillvalue": fill, **SMALLER}
         variable = nc.create_variable(part, ("design", "scenario", *axes), chunks=chunks, **kind)
@@ -232,7 +232,7 @@ def _parts(name: str, dtype: Any) -> tuple[str, ...]:
     return (f"{name}_real", f"{name}_imag") if dtype.kind == "c" else (name,)
 
 
-def _stored(dtype: Any, full: bool) -> tuple[Any, Any]:
+def _storage_type(dtype: Any, full: bool) -> tuple[Any, Any]:
     """Type and fill value in the file; None for text."""
     if dtype.kind == "c":
         return np.dtype("f4") if dtype.itemsize == 8 else np.dtype("f8"), np.nan
@@ -248,15 +248,15 @@ def _stored(dtype: Any, full: bool) -> tuple[Any, Any]:
 def _fill(nc: Any, plan: _Plan, row: int, scenario: int, arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, array in arrays.items():
         for axis, length in zip(plan.axes[name], array.shape, strict=True):
-            if axis in plan.ragged:
+            if axis in plan.ragged_axes:
                 nc.variables[plan.length_of(axis)][row, scenario] = length
         if name in plan.coordinates:
             continue
-        where = (row, scenario, *(slice(0, length) for length in array.shape))
+        index = (row, scenario, *(slice(0, length) for length in array.shape))
         for part, values in zip(
             _parts(name, plan.layouts[name].dtype), _pieces(array, plan.layouts[name].dtype), strict=True
         ):
-            nc.variables[part][where] = values
+            nc.variables[part][index] = values
 
 
 def _pieces(array: NDArray[Any], dtype: Any) -> tuple[Any, ...]:

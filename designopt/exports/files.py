@@ -59,8 +59,8 @@ def _replacing(file: Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
-def _missing(what: str, error: ImportError) -> ExportError:
-    return ExportError(f"{what} needs {error.name or 'h5py'}; install it with: pip install 'designopt[export]'")
+def _missing(subject: str, error: ImportError) -> ExportError:
+    return ExportError(f"{subject} needs {error.name or 'h5py'}; install it with: pip install 'designopt[export]'")
 
 
 @exporter("csv", version=1)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 SHOWN = 50
 
 
-def animation_frames(count: int, most: int) -> NDArray[np.intp]:
-    """At most `most` of the `count` instants of a motion, evenly spread, including both ends."""
-    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(np.intp))
+def animation_frames(count: int, limit: int) -> NDArray[np.intp]:
+    """At most `limit` of the `count` instants of a motion, evenly spread, including both ends."""
+    return np.unique(np.linspace(0, count - 1, min(limit, count)).round().astype(np.intp))
 
 
 def time_labels(time: NDArray[np.float64]) -> list[str]:

@@ -56,13 +56,13 @@ def category(i: int) -> str:
     return CATEGORIES[i % len(CATEGORIES)]
 
 
-def axis(title: str, **more: Any) -> dict[str, Any]:
+def axis(title: str, **attributes: Any) -> dict[str, Any]:
     """A Plotly axis with `title`; further Plotly attributes by keyword.
 
     With many ticks, Plotly labels 1 to 9 of every decade of a log axis, and the labels overlap: here it has few ticks.
     """
-    few = {"nticks": _LOG_TICKS} if more.get("type") == "log" else {}
-    return {"title": {"text": title}, "automargin": True, **few, **more}
+    tick_count = {"nticks": _LOG_TICKS} if attributes.get("type") == "log" else {}
+    return {"title": {"text": title}, "automargin": True, **tick_count, **attributes}
 
 
 def over_decades(values: ArrayLike) -> bool:
@@ -78,8 +78,8 @@ def scale_for(values: ArrayLike) -> dict[str, Any]:
     return {"type": "log", "exponentformat": "power"} if over_decades(values) else {}
 
 
-def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """At most `most` round values from `low` to `high` on a log axis, where Plotly would show one or two.
+def log_ticks(low: float, high: float, limit: int) -> list[float]:
+    """At most `limit` round values from `low` to `high` on a log axis, where Plotly would show one or two.
 
     They are 1, 2 and 5 of each decade, or 1 and 3, or powers of ten; over a short range they are evenly spaced.
     """
@@ -88,31 +88,31 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
     for digits in ((1, 2, 5), (1, 3), (1,)):
         ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
         ticks = [tick for tick in ticks if within[0] <= tick <= within[1]]
-        if 3 <= len(ticks) <= most:
+        if 3 <= len(ticks) <= limit:
             return ticks
-    if len(ticks) > most:
-        return ticks[:: -(-len(ticks) // most)]
-    step = 10.0 ** math.floor(math.log10((high - low) / most))
-    step *= next(f for f in (1, 2, 5, 10, 20) if (high - low) / (step * f) < most)
+    if len(ticks) > limit:
+        return ticks[:: -(-len(ticks) // limit)]
+    step = 10.0 ** math.floor(math.log10((high - low) / limit))
+    step *= next(f for f in (1, 2, 5, 10, 20) if (high - low) / (step * f) < limit)
     return [float(number) * step for number in range(math.ceil(low / step), math.floor(high / step) + 1) if number > 0]
 
 
-def layout(**more: Any) -> dict[str, Any]:
+def layout(**attributes: Any) -> dict[str, Any]:
     """A Plotly layout with the common margins and legend."""
     base: dict[str, Any] = {
         "margin": {"l": 64, "r": 24, "t": 60, "b": 56},
         "hovermode": "closest",
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0},
     }
-    return base | more
+    return base | attributes
 
 
-def bare_layout(**more: Any) -> dict[str, Any]:
+def bare_layout(**attributes: Any) -> dict[str, Any]:
     """The same without a legend."""
-    return layout(**{"showlegend": False, "margin": {"l": 64, "r": 24, "t": 36, "b": 56}, **more})
+    return layout(**{"showlegend": False, "margin": {"l": 64, "r": 24, "t": 36, "b": 56}, **attributes})
 
 
-def colour_bar(title: str, **more: Any) -> dict[str, Any]:
+def colour_bar(title: str, **attributes: Any) -> dict[str, Any]:
     """A Plotly colour bar on the right with its title along it."""
     look = {"thickness": 14, "outlinewidth": 0, "len": 1.0, "exponentformat": "power"}
-    return {"title": {"text": title, "side": "right"}, **look, **more}
+    return {"title": {"text": title, "side": "right"}, **look, **attributes}

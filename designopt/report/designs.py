@@ -31,7 +31,7 @@ def design_label(result: Result, row: int) -> str:
 
 def short_label(result: Result, row: int) -> str:
     """The label of a design in a table: its name in the study, the rules that choose it, or its number."""
-    names = [label for label, chosen in {**result.named, **result.chosen()}.items() if chosen == row]
+    names = [label for label, design in {**result.named, **result.chosen()}.items() if design == row]
     return ", ".join(names) or f"design {row}"
 
 
@@ -42,19 +42,19 @@ def stored_arrays(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
     """
     arrays_of: dict[tuple[str, str], Arrays] = {}
     scenarios = result.problem.scenarios
-    recommended = (result.recommended() or ("", None))[1]
-    first = [] if recommended is None else [recommended]
+    recommended_row = (result.recommended() or ("", None))[1]
+    first = [] if recommended_row is None else [recommended_row]
     several = len(result.outcomes.X) > 1
     designs = 0
     for row in dict.fromkeys([*first, *drawn_designs(result).values(), *range(len(result.outcomes.X))]):
-        name = design_label(result, row) + (" (recommended)" if several and row == recommended else "")
-        some = {}
+        name = design_label(result, row) + (" (recommended)" if several and row == recommended_row else "")
+        design_arrays = {}
         for s, scenario in enumerate(scenarios):
             arrays = result.arrays(row, s)
             if set(names) <= arrays.keys():
-                some[name, scenario.name] = arrays
-        if len(some) == len(scenarios):
-            arrays_of |= some
+                design_arrays[name, scenario.name] = arrays
+        if len(design_arrays) == len(scenarios):
+            arrays_of |= design_arrays
             designs += 1
         if designs == OFFERED:
             break
@@ -84,7 +84,7 @@ def _store(names: Iterable[str]) -> str:
 
 
 def selectable(
-    title: str, motions: Mapping[tuple[str, str], Arrays], plot: Callable[[Arrays], Plot], **more: Any
+    title: str, motions: Mapping[tuple[str, str], Arrays], plot: Callable[[Arrays], Plot], **figure_fields: Any
 ) -> Figure:
     """The figure of `plot` for arrays, with selectors of design and scenario if there are several."""
     designs, scenarios = (list(dict.fromkeys(key[i] for key in motions)) for i in (0, 1))
@@ -99,7 +99,7 @@ def selectable(
         next(iter(plots.values())),
         choices=tuple(choice for choice, is_selectable in zip(choices, several, strict=True) if is_selectable),
         variants=plots if len(plots) > 1 else {},
-        **more,
+        **figure_fields,
     )
 
 
@@ -108,7 +108,7 @@ def motion_section(
     title: str,
     arrays: Sequence[str],
     *plots: tuple[str, Callable[[Arrays], Plot], Mapping[str, Any]],
-    **more: Any,
+    **section_fields: Any,
 ) -> Section | None:
     """A section with figures of the `arrays` of designs, `plots` by titles, plots and further arguments of
     `selectable`.
@@ -119,7 +119,7 @@ def motion_section(
     if not motions:
         return missing(title, *arrays) if len(result.outcomes.X) else None
     figures = tuple(selectable(name, motions, plot, **options) for name, plot, options in plots)
-    return Section(title, figures=figures, **more)
+    return Section(title, figures=figures, **section_fields)
 
 
 def poses(count: int) -> NDArray[np.intp]:
@@ -127,7 +127,7 @@ def poses(count: int) -> NDArray[np.intp]:
     return np.linspace(0, count - 1, POSES).round().astype(np.intp)
 
 
-def line(x: Any, y: Any, name: str = "", **more: Any) -> dict[str, Any]:
+def line(x: Any, y: Any, name: str = "", **attributes: Any) -> dict[str, Any]:
     """A Plotly line; without a `name` it is not in the legend."""
     legend = {"name": name} if name else {"showlegend": False, "hoverinfo": "skip"}
-    return {"type": "scatter", "mode": "lines", "x": np.round(x, 5), "y": np.round(y, 5), **legend, **more}
+    return {"type": "scatter", "mode": "lines", "x": np.round(x, 5), "y": np.round(y, 5), **legend, **attributes}

@@ -68,14 +68,16 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
     frame_numbers = animation_frames(len(motion.time), min(FRAMES, max(2, BYTES // max(size, 1))))
     frames = [_frame(motion, int(i), arrow) for i in frame_numbers]
     kind = "scatter3d" if spatial else "scatter"
-    still = [{"type": kind, "hoverinfo": "skip", **look} for look in _looks(motion)]
-    data = [{**look, **places} for look, places in zip(still, frames[0], strict=True)]
+    traces = [{"type": kind, "hoverinfo": "skip", **look} for look in _looks(motion)]
+    data = [{**look, **coordinates} for look, coordinates in zip(traces, frames[0], strict=True)]
     margin = 0.05 * float((high - low).max())
     ranges = [[float(a) - margin, float(b) + margin] for a, b in zip(low, high, strict=True)]
     times = motion.time[frame_numbers]
     return {
         "data": data,
-        "frames": [{"name": str(k), "data": places, "traces": [*range(len(data))]} for k, places in enumerate(frames)],
+        "frames": [
+            {"name": str(k), "data": coordinates, "traces": [*range(len(data))]} for k, coordinates in enumerate(frames)
+        ],
         "layout": layout(
             **_axes(ranges, names),
             **({} if motion.floor is None or spatial else {"shapes": [_floor(motion.floor)]}),
@@ -107,7 +109,7 @@ def _projected(motion: DrawnMotion, axes: list[int]) -> DrawnMotion:
     """The motion in the plane of two of its axes."""
     return replace(
         motion,
-        lines={name: places[..., axes] for name, places in motion.lines.items()},
+        lines={name: points[..., axes] for name, points in motion.lines.items()},
         wires=None if motion.wires is None else motion.wires[..., axes],
         forces={name: force[..., axes] for name, force in motion.forces.items()},
     )
@@ -137,14 +139,14 @@ def _longest(force: Floats) -> float:
 
 def _frame(motion: DrawnMotion, i: int, arrow: float) -> list[dict[str, Any]]:
     """The coordinates of every trace at instant `i`."""
-    traces = [_places(lines[i]) for lines in motion.lines.values()]
+    traces = [_coordinates(lines[i]) for lines in motion.lines.values()]
     if motion.wires is not None:
         step = _colour_steps(motion, i)
-        traces += [_places(_joined(motion.wires[i][step == k])) for k in range(COLOURS)]
+        traces += [_coordinates(_joined(motion.wires[i][step == k])) for k in range(COLOURS)]
     for force in motion.forces.values():
         point, vector = force[i, :, 0], force[i, :, 1]
         ends = np.stack([point, point + arrow * vector, np.full_like(point, np.nan)], axis=1)
-        traces.append(_places(ends.reshape(-1, ends.shape[-1])))
+        traces.append(_coordinates(ends.reshape(-1, ends.shape[-1])))
     return traces
 
 
@@ -163,7 +165,7 @@ def _joined(wires: Floats) -> Floats:
     return np.concatenate([wires, gap], axis=1).reshape(-1, wires.shape[-1])
 
 
-def _places(points: Floats) -> dict[str, list[float | None]]:
+def _coordinates(points: Floats) -> dict[str, list[float | None]]:
     """Coordinates in m, rounded to a tenth of a millimetre; None for missing ones."""
     return {
         name: [None if v != v else round(v, 4) for v in column.tolist()]

@@ -77,17 +77,17 @@ def write_one_of(figures: Sequence[Any], file: Path, size: tuple[float, float] |
     part, number = part_and_number(file)
     names = _file_names(file, figures)
     if not 1 <= number <= len(figures):
-        listed = ", ".join(name for name, _ in names)
-        raise FigureError(f"{file}: the part '{part}' has no figure {number} here; its figures are {listed}")
+        figure_names = ", ".join(name for name, _ in names)
+        raise FigureError(f"{file}: the part '{part}' has no figure {number} here; its figures are {figure_names}")
     figure = _on_paper(figures[number - 1].plotly())
     width, height = (round(length * _PIXELS) for length in size or _column(figure))
     if file.suffix.lower() == ".svg":
         content = draw(figure, width, height, str(file))["svg"]
     else:
-        content = _printed(figure, width, height, str(file))
+        content = _pdf(figure, width, height, str(file))
     file.write_bytes(content)
-    further = ", ".join(f"{name} ({title})" for k, (name, title) in enumerate(names, start=1) if k != number)
-    return f"{names[number - 1][1]}; others of the part: {further}" if further else ""
+    other_figures = ", ".join(f"{name} ({title})" for k, (name, title) in enumerate(names, start=1) if k != number)
+    return f"{names[number - 1][1]}; others of the part: {other_figures}" if other_figures else ""
 
 
 def has_browser() -> bool:
@@ -107,7 +107,7 @@ def draw(figure: plotly.graph_objects.Figure, width: int, height: int, name: str
     return {"svg": svg.encode(), "png": base64.b64decode(png)}
 
 
-def _printed(figure: plotly.graph_objects.Figure, width: int, height: int, name: str) -> bytes:
+def _pdf(figure: plotly.graph_objects.Figure, width: int, height: int, name: str) -> bytes:
     """The figure as PDF."""
     with _browsing(figure, width, height, "null", name) as (command, page, folder):
         pdf = folder / "figure.pdf"

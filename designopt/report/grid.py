@@ -56,18 +56,18 @@ def _largest(result: Result, columns: tuple[int, ...]) -> Grid | None:
 
 def _grid(X: Floats, rows: NDArray[np.intp], columns: tuple[int, ...]) -> Grid | None:
     """The grid over `columns` made by the designs `rows` of one stage, completed from all designs `X`."""
-    rest = [j for j in range(X.shape[1]) if j not in columns]
-    if any(len(np.unique(X[rows, j])) > 1 for j in rest):
+    other_columns = [j for j in range(X.shape[1]) if j not in columns]
+    if any(len(np.unique(X[rows, j])) > 1 for j in other_columns):
         return None
     xs = np.unique(X[rows, columns[0]])
     ys = np.unique(X[rows, columns[1]]) if len(columns) > 1 else np.zeros(1)
     if max(len(xs), len(ys)) < 3 or min(len(xs), len(ys)) < len(columns) or FILLED * len(xs) * len(ys) > len(rows):
         return None
-    same = np.flatnonzero((X[:, rest] == X[rows[0], rest]).all(axis=1))
-    y = X[same, columns[1]] if len(columns) > 1 else np.zeros(len(same))
-    at_x = np.minimum(np.searchsorted(xs, X[same, columns[0]]), len(xs) - 1)
+    slice_rows = np.flatnonzero((X[:, other_columns] == X[rows[0], other_columns]).all(axis=1))
+    y = X[slice_rows, columns[1]] if len(columns) > 1 else np.zeros(len(slice_rows))
+    at_x = np.minimum(np.searchsorted(xs, X[slice_rows, columns[0]]), len(xs) - 1)
     at_y = np.minimum(np.searchsorted(ys, y), len(ys) - 1)
-    on = (xs[at_x] == X[same, columns[0]]) & (ys[at_y] == y)
-    places = np.full((len(ys), len(xs)), -1, dtype=np.intp)
-    places[at_y[on], at_x[on]] = same[on]
-    return Grid(xs, ys, places)
+    on = (xs[at_x] == X[slice_rows, columns[0]]) & (ys[at_y] == y)
+    grid_rows = np.full((len(ys), len(xs)), -1, dtype=np.intp)
+    grid_rows[at_y[on], at_x[on]] = slice_rows[on]
+    return Grid(xs, ys, grid_rows)

@@ -87,15 +87,15 @@ def tolerances_in_use(result: Result) -> dict[str, Tolerance]:
 def parameter_digits(result: Result, name: str, value: object) -> int:
     """Significant digits of a `value` of a parameter: those of the answer, and at least four, without those below a
     tenth of its tolerance."""
-    most = max(answer_digits(result), 4)
+    default_digits = max(answer_digits(result), 4)
     tolerance = tolerances_in_use(result).get(name)
     if tolerance is None or not isinstance(value, float) or not value or not math.isfinite(value):
-        return most
+        return default_digits
     size = tolerance.size * abs(value) if tolerance.relative else tolerance.size
     if size <= 0.0:
-        return most
+        return default_digits
     last_place = math.floor(math.log10(2.0 * _SHARE_OF_TOLERANCE * size))
-    return min(max(math.floor(math.log10(abs(value))) - last_place + 1, LEAST_DIGITS), most)
+    return min(max(math.floor(math.log10(abs(value))) - last_place + 1, LEAST_DIGITS), default_digits)
 
 
 def parameter_text(result: Result, name: str, value: object) -> str:
@@ -197,9 +197,9 @@ def design_names(result: Result) -> list[str]:
 
 
 def values_in_words(
-    result: Result, row: int, *, symbols: Mapping[str, str] | None = None, most: int = 0, digits: int = 4
+    result: Result, row: int, *, symbols: Mapping[str, str] | None = None, limit: int = 0, digits: int = 4
 ) -> str:
-    """The free parameters of a design with their values, for a legend: at most `most`, those with `symbols` first."""
+    """The free parameters of a design with their values, for a legend: at most `limit`, those with `symbols` first."""
     space, symbol_of = result.problem.space, dict(symbols or {})
     values = space.values(result.outcomes.X[row].tolist())
     order = list(symbol_of)
@@ -209,8 +209,8 @@ def values_in_words(
         for p in free
         if p.name in values
     ]
-    if most and len(words) > most:
-        words = [*words[:most], "…"]
+    if limit and len(words) > limit:
+        words = [*words[:limit], "…"]
     return ", ".join(words) or ONLY_DESIGN
 
 
@@ -310,12 +310,12 @@ def limit_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[
         limits = [f"≥ {number(c.minimum)}"] if c.minimum is not None else []
         limits += [f"≤ {number(c.maximum)}"] if c.maximum is not None else []
         limits += [f"= {number(c.equals)}"] if c.equals is not None else []
-        values = [_compared(c, float(low[i]), float(high[i])) for i in rows.values()]
+        values = [_nearest_value(c, float(low[i]), float(high[i])) for i in rows.values()]
         table.append((f"{with_unit(c.name, c.unit)} ({', '.join(limits)})", values))
     return table
 
 
-def _compared(c: StudyConstraint, low: float, high: float) -> Any:
+def _nearest_value(c: StudyConstraint, low: float, high: float) -> Any:
     if c.maximum is None and c.equals is None:
         return low
     if (c.minimum is None and c.equals is None) or low == high:

@@ -20,8 +20,8 @@ LONGEST = 400
 def without_feasible(result: Result) -> str:
     """The reason why there is no feasible design."""
     outcomes = result.outcomes
-    if not len(outcomes) and (ended := most_frequent_end(result)):
-        return f"No program has produced a design yet, so there is no design to choose. {ended}"
+    if not len(outcomes) and (end := most_frequent_end(result)):
+        return f"No program has produced a design yet, so there is no design to choose. {end}"
     if not len(outcomes):
         return "Nothing has been evaluated yet, so there is no design to choose."
     if outcomes.failed.all() and (clause := result.never_finite() or without_number(result)):
@@ -45,8 +45,8 @@ def without_number(result: Result) -> str:
         if wrong:
             share = f"{wrong} of {plural(len(result.outcomes.X), 'design')}"
             over = f" over '{item.over.plugin.name}'" if len(problem.scenarios) > 1 else ""
-            bounded = f"; 'min({item.expression.text}, NUMBER)' gives them one" if (values == np.inf).any() else ""
-            return f"'{item.name}'{over} is not a finite number for {share}, although evaluations gave results{bounded}"
+            advice = f"; 'min({item.expression.text}, NUMBER)' gives them one" if (values == np.inf).any() else ""
+            return f"'{item.name}'{over} is not a finite number for {share}, although evaluations gave results{advice}"
     return ""
 
 
@@ -74,11 +74,11 @@ def _not_finite(result: Result, row: int) -> str:
 
 def most_frequent_end(result: Result) -> str:
     """The most frequent status of programs without a result, with its first message, in a line; "" if all have one."""
-    failed = [record for record in result.programs() if not record.ok]
-    if not failed:
+    failures = [record for record in result.programs() if not record.ok]
+    if not failures:
         return ""
-    ((status, number),) = Counter(record.status for record in failed).most_common(1)
-    message = next((record.message for record in failed if record.status == status), "")
+    ((status, number),) = Counter(record.status for record in failures).most_common(1)
+    message = next((record.message for record in failures if record.status == status), "")
     first = first_sentences(message, LONGEST)
     share = f"{number} of {len(result.programs())}"
     return f"Most frequent end of a program: {status}, {share}" + (f", the first: {first}" if first else "")

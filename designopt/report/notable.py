@@ -40,10 +40,10 @@ def notable(result: Result) -> list[str]:
         *best_program_warnings(result),
     )
     notes = [f"note: {text}" for text in clauses]
-    for name, quantity, some in _notable_outputs(result):
-        notes.append(f"note: {_extent(result, name, some)}: {quantity.description}")
+    for name, quantity, positive in _notable_outputs(result):
+        notes.append(f"note: {_extent(result, name, positive)}: {quantity.description}")
         if quantity.listed_by:
-            notes += _explained(result, some, quantity.listed_by)
+            notes += _sentence_lines(result, positive, quantity.listed_by)
     return notes
 
 
@@ -52,11 +52,11 @@ def notable_without_choice(result: Result) -> list[str]:
     if result.problem.objectives:
         return []
     clauses = []
-    for name, quantity, some in _notable_outputs(result):
-        texts = _explained(result, some, quantity.listed_by) if quantity.listed_by else []
+    for name, quantity, positive in _notable_outputs(result):
+        texts = _sentence_lines(result, positive, quantity.listed_by) if quantity.listed_by else []
         texts = [text.strip() for text in texts[:_NAMED]] + ["and others"] * (len(texts) > _NAMED)
         listing = f" ({'; '.join(texts)})" if texts else ""
-        clauses.append(f"{_extent(result, name, some)}: {quantity.description}{listing}")
+        clauses.append(f"{_extent(result, name, positive)}: {quantity.description}{listing}")
     return clauses
 
 
@@ -64,20 +64,19 @@ def _notable_outputs(result: Result) -> Iterator[tuple[str, Quantity, Mask]]:
     """Each output declared as notable that is above 0 somewhere, its quantity, and where (designs, scenarios)."""
     for name, output in result.problem.model.plugin.outputs.items():
         if output.quantity is not None and output.quantity.notable and name in result.outcomes.figures:
-            some = np.asarray(result.outcomes.figures[name] > 0.0)
-            if some.any():
-                yield name, output.quantity, some
+            positive = np.asarray(result.outcomes.figures[name] > 0.0)
+            if positive.any():
+                yield name, output.quantity, positive
 
 
-def _extent(result: Result, name: str, some: Mask) -> str:
+def _extent(result: Result, name: str, positive: Mask) -> str:
     """The largest value of an output, the number of evaluations where it is above 0, and their scenarios."""
     values, scenarios = result.outcomes.figures[name], result.problem.scenarios
-    where = [s.name for s, has_some in zip(scenarios, np.any(some, axis=0), strict=True) if has_some]
-    listed_scenarios = f" ({listed(where[:LINES])})" if len(scenarios) > 1 else ""
-    largest = number(float(values[some].max()))
-    return (
-        f"{name} is up to {largest} in {count(int(some.sum()))} of {plural(some.size, 'evaluation')}{listed_scenarios}"
-    )
+    names = [s.name for s, above in zip(scenarios, np.any(positive, axis=0), strict=True) if above]
+    in_scenarios = f" ({listed(names[:LINES])})" if len(scenarios) > 1 else ""
+    largest = number(float(values[positive].max()))
+    share = f"{count(int(positive.sum()))} of {plural(positive.size, 'evaluation')}"
+    return f"{name} is up to {largest} in {share}{in_scenarios}"
 
 
 def program_differences(result: Result) -> list[str]:
@@ -136,7 +135,7 @@ def unusual(result: Result) -> list[str]:
         row = 0
     else:
         return []
-    scales, unreached, mistakes = display_scales(result), None, ""
+    scales, clause_index, mistakes = display_scales(result), None, ""
     for name, output in problem.model.plugin.outputs.items():
         quantity = output.quantity
         if quantity is None or quantity.usual is None or name not in result.outcomes.figures:
@@ -146,21 +145,22 @@ def unusual(result: Result) -> list[str]:
         beyond = np.where(np.isfinite(values), np.maximum(low - values, values - high), -np.inf)
         worst = int(np.argmax(beyond[row]))
         if beyond[row, worst] > 0.0:
-            where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
+            in_scenario = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
             factor, unit = scales[name]
             unit_text = f" {unit}" if unit else ""
             texts = [number(factor * v) for v in (float(values[row, worst]), low, high)]
-            reached = _within(result, beyond.max(axis=1))
-            unreached = unreached if reached else len(clauses)
-            mistakes = mistakes if reached else mistakes or quantity.mistakes
-            share = reached or "no feasible design is within"
+            feasible_share = _within(result, beyond.max(axis=1))
+            clause_index = clause_index if feasible_share else len(clauses)
+            mistakes = mistakes if feasible_share else mistakes or quantity.mistakes
+            share = feasible_share or "no feasible design is within"
             clauses.append(
-                f"{_having(result, name)} {texts[0]}{unit_text}{where}, beyond {texts[1]} to {texts[2]}{unit_text}"
+                f"{_having(result, name)} {texts[0]}{unit_text}{in_scenario}, "
+                f"beyond {texts[1]} to {texts[2]}{unit_text}"
                 f" ({quantity.description}){f'; {share}' if problem.objectives else ''}"
             )
-    if unreached is not None and problem.objectives:
+    if clause_index is not None and problem.objectives:
         questions = f" ({mistakes})" if mistakes else ""
-        clauses[unreached] += f": check the inputs{questions}{', widen the space' if problem.space.free else ''}"
+        clauses[clause_index] += f": check the inputs{questions}{', widen the space' if problem.space.free else ''}"
     return clauses
 
 
@@ -176,12 +176,14 @@ def notable_of_recommended(result: Result) -> list[str]:
     if recommendation is None:
         return []
     row = recommendation[1]
-    for name, quantity, some in _notable_outputs(result):
-        if some[row].any():
+    for name, quantity, positive in _notable_outputs(result):
+        if positive[row].any():
             values = result.outcomes.figures[name][row]
             worst = int(np.nanargmax(values))
-            where = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
-            clauses.append(f"{_having(result, name)} {number(float(values[worst]))}{where}: {quantity.description}")
+            in_scenario = f" in {problem.scenarios[worst].name}" if len(problem.scenarios) > 1 else ""
+            clauses.append(
+                f"{_having(result, name)} {number(float(values[worst]))}{in_scenario}: {quantity.description}"
+            )
     return clauses
 
 
@@ -195,30 +197,32 @@ def sentences(result: Result, row: int) -> Iterator[str]:
     arrays = [o.quantity.listed_by for o in result.problem.model.plugin.outputs.values() if o.quantity]
     for k, scenario in enumerate(result.problem.scenarios):
         for array in filter(None, arrays):
-            yield from (after(scenario.name, one_line(sentence)) for sentence in _stored(result, row, k, array) or ())
+            yield from (
+                after(scenario.name, one_line(sentence)) for sentence in _sentences(result, row, k, array) or ()
+            )
 
 
-def _explained(result: Result, some: np.ndarray, array: str) -> list[str]:
+def _sentence_lines(result: Result, positive: np.ndarray, array: str) -> list[str]:
     """The sentences of evaluations (designs, scenarios), those that differ only in numbers and names in one line."""
-    places = [(int(i), int(s)) for i, s in np.argwhere(some)]
-    names, stored = _labels(result), 0
+    evaluations = [(int(i), int(s)) for i, s in np.argwhere(positive)]
+    names, read_count = _labels(result), 0
     alike: dict[tuple[str, int], dict[str, str]] = {}
-    for i, s in places[:_READ]:
-        texts = _stored(result, i, s, array)
-        stored += texts is not None
+    for i, s in evaluations[:_READ]:
+        texts = _sentences(result, i, s, array)
+        read_count += texts is not None
         counts: Counter[str] = Counter()  # an evaluation may have several: one line each
         for text in texts or ():
             pattern = _pattern(text, result.problem.scenarios[s].name)
             counts[pattern] += 1
             alike.setdefault((pattern, counts[pattern]), {})[names[i, s]] = text
-    if not stored:
+    if not read_count:
         return [f"  to read them, keep the array {array}: execution: {{arrays: [{array}, ...]}}"]
     lines = [_line(of_names) for of_names in sorted(alike.values(), key=len, reverse=True)]
-    more = len(lines) - LINES
-    unread = len(places) - _READ
+    hidden_count = len(lines) - LINES
+    unread = len(evaluations) - _READ
     return [
         *(f"  {one_line(line)}" for line in lines[:LINES]),
-        *([f"  {count(more)} more sentences in the array {array}"] if more > 0 else []),
+        *([f"  {count(hidden_count)} more sentences in the array {array}"] if hidden_count > 0 else []),
         *([f"  {plural(unread, 'more evaluation')} not read"] if unread > 0 else []),
     ]
 
@@ -226,10 +230,10 @@ def _explained(result: Result, some: np.ndarray, array: str) -> list[str]:
 def _line(text_by_name: Mapping[str, str]) -> str:
     """``walk_1, walk_2, walk_3 and 5 more: sentence``; figures that differ are those of the first."""
     names = list(text_by_name)
-    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    remainder = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
     first = text_by_name[names[0]].removeprefix(f"{names[0]}: ")
     differs = f" (figures of {names[0]})" if len(set(text_by_name.values())) > 1 else ""
-    return f"{listed([*names[:_NAMED], *more])}: {first}{differs}"
+    return f"{listed([*names[:_NAMED], *remainder])}: {first}{differs}"
 
 
 def _pattern(text: str, scenario: str) -> str:
@@ -248,7 +252,7 @@ def _labels(result: Result) -> Mapping[tuple[int, int], str]:
     }
 
 
-def _stored(result: Result, row: int, scenario: int, array: str) -> list[str] | None:
+def _sentences(result: Result, row: int, scenario: int, array: str) -> list[str] | None:
     """The sentences of an evaluation; None where the array is not kept or not readable."""
     try:
         arrays = result.arrays(row, scenario)

@@ -37,9 +37,9 @@ class NotebookFigure(go.Figure):  # type: ignore[misc]  # Plotly has no types
             images = {}
         if not images:
             return bundle | {"text/html": self.to_html(full_html=False)}
-        coded = {key: base64.b64encode(content).decode() for key, content in images.items()}
+        encodings = {key: base64.b64encode(content).decode() for key, content in images.items()}
         style = "max-width:100%;height:auto;background:white"
         title = html.escape(self.layout.title.text or "figure")
-        picture = f'<img alt="{title}" style="{style}" src="data:image/svg+xml;base64,{coded["svg"]}">'
+        picture = f'<img alt="{title}" style="{style}" src="data:image/svg+xml;base64,{encodings["svg"]}">'
         # not as image/svg+xml: LaTeX documents of nbconvert would need Inkscape for it, and take the PNG
-        return bundle | {"image/png": coded["png"], "text/html": picture}
+        return bundle | {"image/png": encodings["png"], "text/html": picture}

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 def labels(result: Result, row: int) -> list[str]:
     """The labels of the design: chosen by a rule, named, recommended, on the front, infeasible or failed."""
-    names = [label for label, chosen in {**result.chosen(), **result.named}.items() if chosen == row]
-    if (recommended := result.recommended()) is not None and recommended[1] == row:
+    names = [label for label, design in {**result.chosen(), **result.named}.items() if design == row]
+    if (recommendation := result.recommended()) is not None and recommendation[1] == row:
         names.append("recommended")
     if row in result.front():
         names.append("on the front")
@@ -59,8 +59,8 @@ def rating_rows(result: Result, row: int) -> list[list[str]]:
 
 def _limit_row(result: Result, row: int, c: StudyConstraint) -> list[str]:
     """A limit with its value and margin, or its violation."""
-    one = {name: values[row : row + 1] for name, values in result.outcomes.figures.items()}
-    low, high = (float(side[0]) for side in result.problem.limited(c, one, 1))
+    figures = {name: values[row : row + 1] for name, values in result.outcomes.figures.items()}
+    low, high = (float(side[0]) for side in result.problem.limited(c, figures, 1))
     if not (np.isfinite(low) and np.isfinite(high)):
         return [c.name, "no value", c.unit, _limit(c), ""]
     sides = (
@@ -119,27 +119,27 @@ def messages(result: Result, row: int) -> list[str]:
         message = result.message(row, k).strip()
         if message:
             messages.append(after(scenario.name, message))
-        if printed := result.printed(row, k).strip():
-            messages.append(f"{scenario.name} printed:\n{printed}")
+        if output := result.printed(row, k).strip():
+            messages.append(f"{scenario.name} printed:\n{output}")
     return [*messages, *filter(None, ["\n".join(sentences(result, row))])]
 
 
 def array_rows(result: Result, row: int) -> tuple[list[list[str]], list[str]]:
     """The stored arrays of a design, and messages about unreadable ones."""
-    declared = result.problem.model.plugin.arrays
-    rows, damaged = [["kept array", "scenario", "size", "axes", "unit"]], []
+    declarations = result.problem.model.plugin.arrays
+    rows, errors = [["kept array", "scenario", "size", "axes", "unit"]], []
     for k, scenario in enumerate(result.problem.scenarios):
         try:
             arrays = result.arrays(row, k)
         except StoreError as error:
-            damaged.append(f"{scenario.name}: {error}")
+            errors.append(f"{scenario.name}: {error}")
             continue
         for name, array in arrays.items():
-            about = declared.get(name)
-            axes = ", ".join(about.axes) if about else ""
+            description = declarations.get(name)
+            axes = ", ".join(description.axes) if description else ""
             size = " x ".join(str(n) for n in array.shape) or "1"
-            rows.append([name, scenario.name, size, axes, about.unit if about else ""])
-    return rows, damaged
+            rows.append([name, scenario.name, size, axes, description.unit if description else ""])
+    return rows, errors
 
 
 def _number(value: Any) -> str:

@@ -88,8 +88,8 @@ def with_a_value(
     columns: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
     """The columns and rows of a table without the columns that are empty in every row."""
-    some = [k for k in range(len(columns)) if any(row[k] == row[k] and row[k] != "" for row in rows)]
-    return tuple(columns[k] for k in some), tuple(tuple(row[k] for k in some) for row in rows)
+    indices = [k for k in range(len(columns)) if any(row[k] == row[k] and row[k] != "" for row in rows)]
+    return tuple(columns[k] for k in indices), tuple(tuple(row[k] for k in indices) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class Section:
     on_request: bool = False
 
 
-def with_folded_rest(section: Section, notes: Sequence[str], most: int = 6) -> Section:
-    """The section with the first `most` of the `notes` shown, and the others folded."""
-    rest = notes[most:]
-    details = ((f"{len(rest)} more notes", "\n".join(rest)),) if rest else ()
-    return replace(section, notes=(*section.notes, *notes[:most]), details=(*section.details, *details))
+def with_folded_rest(section: Section, notes: Sequence[str], limit: int = 6) -> Section:
+    """The section with the first `limit` of the `notes` shown, and the others folded."""
+    remainder = notes[limit:]
+    details = ((f"{len(remainder)} more notes", "\n".join(remainder)),) if remainder else ()
+    return replace(section, notes=(*section.notes, *notes[:limit]), details=(*section.details, *details))

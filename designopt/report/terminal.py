@@ -32,13 +32,13 @@ from designopt.report.parts.answer.tolerances import (
     fragile_in_short,
     narrow_front,
     robust_baseline,
-    untried,
+    unknown_robustness,
     without_robust_choice,
 )
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import feasible_shares, rarely_valid
 from designopt.report.parts.failures import invalid_designs
-from designopt.report.parts.motion.estimation import undetermined
+from designopt.report.parts.motion.estimation import undetermined_unknowns
 from designopt.store.errors import ask_and_tell, resume_command
 from designopt.study.remarks import study_remarks
 
@@ -62,8 +62,8 @@ def summary_table(result: Result) -> str:
     if not result.problem.objectives:
         return analysis_table(result)
     result = result.in_stated_units
-    chosen = chosen_once(result)
-    if not chosen:
+    rows_by_label = chosen_once(result)
+    if not rows_by_label:
         why = [without_feasible(result), *broken_limits(result), most_frequent_failure(result)]
         notes = [f"note: {text}" for text in (*diagnosis(result), *study_remarks(result.study))]
         return "\n".join([*filter(None, why), *notes])
@@ -75,20 +75,20 @@ def summary_table(result: Result) -> str:
     head += shares
     values, digits = objective_values(result), answer_digits(result)
     lines, better = [head], result.better_motions
-    recommended = result.recommended() if len(chosen) > 1 else None
-    for label, row in chosen.items():
+    recommendation = result.recommended() if len(rows_by_label) > 1 else None
+    for label, row in rows_by_label.items():
         design = zip(problem.space.free, design_values(result, row), strict=True)
         parameters = [parameter_text(result, p.name, v) for p, v in design]
         cells = [*parameters, *(number(v, digits) for v in map(float, values[row]))]
-        broken = "" if result.outcomes.feasible[row] else " (violates limits)"
+        violation = "" if result.outcomes.feasible[row] else " (violates limits)"
         cells += [words(row) for words in shares.values()]
-        marked = " (recommended)" if recommended is not None and row == recommended[1] else ""
-        lines.append([label + marked + broken, *cells])
+        mark = " (recommended)" if recommendation is not None and row == recommendation[1] else ""
+        lines.append([label + mark + violation, *cells])
         if row in better:
             motion = ["  its program found", *parameters, number(better[row], digits)]
             lines.append([*motion, *[""] * len(shares)])
     first = (
-        [f"the recommended design is {summary.recommended(result)}"]
+        [f"the recommended design is {summary.recommendation_clause(result)}"]
         if result.recommended() != result.first_choice()
         else []
     )
@@ -99,19 +99,19 @@ def summary_table(result: Result) -> str:
         *without_robust_choice(result),
         *rarely_valid(result),
         *narrow_front(result),
-        *undetermined(result),
+        *undetermined_unknowns(result),
     )
     first += [f"note: {clause}" for clause in clauses]
     last = [
         *violated_limits.mostly_infeasible(result),
         *search_to_continue(result),
         *search_without_gain(result),
-        *untried(result),
+        *unknown_robustness(result),
     ]
     notes = [
         *(f"warning: {clause}" for clause in unusual(result)),
         *_lacking(result),
-        *_failed(result),
+        *_failure_notes(result),
         *notable(result),
         *(f"note: {clause}" for clause in (*reached_bounds(result), *limits_of_most(result), *last)),
     ]
@@ -128,16 +128,16 @@ def _lacking(result: Result) -> list[str]:
     ]
 
 
-def _failed(result: Result) -> list[str]:
+def _failure_notes(result: Result) -> list[str]:
     """The share of evaluations without a result, and the baselines without one."""
     failures = {key: n for key, n in result.failures().items() if key[0] != "invalid"}
     notes = [f"note: {reason}"] if (reason := without_number(result)) else []
     if failures:
         lost, total = sum(failures.values()), result.counts["evaluations"]
         how = ", ".join(f"{failure_class(result, *key)} {count(n)}" for key, n in list(failures.items())[:CLASSES])
-        more = ", ..." if len(failures) > CLASSES else ""
+        ellipsis = ", ..." if len(failures) > CLASSES else ""
         notes.append(
-            f"note: {number(100 * lost / total, 3)} % of {plural(total, 'evaluation')} failed: {how}{more}"
+            f"note: {number(100 * lost / total, 3)} % of {plural(total, 'evaluation')} failed: {how}{ellipsis}"
             f"{first_message(result, *next(iter(failures)))}"
         )
     notes += [f"note: {clause}" for clause in failed_baselines(result)]
@@ -175,32 +175,32 @@ def analysis_table(result: Result) -> str:
     figures = dict(list(displayed_figures(result).items())[:FIGURES])
     head = ["design", *(["scenario"] if several else []), "status"]
     head += [with_unit(name, unit) for name, (unit, _) in figures.items()]
-    places = [(i, s) for i in range(len(result.outcomes)) for s in range(len(problem.scenarios))]
+    evaluations = [(i, s) for i in range(len(result.outcomes)) for s in range(len(problem.scenarios))]
     lines = [head]
-    for i, s in places[:LINES]:
+    for i, s in evaluations[:LINES]:
         label = [names[i], *([problem.scenarios[s].name] if several else []), str(result.status[i, s])]
         lines.append([*label, *(number(float(values[i, s])) for _, values in figures.values())])
     left = [
-        f"{count(n)} more {what}"
-        for n, what in (
-            (len(places) - LINES, "lines"),
+        f"{count(n)} more {noun}"
+        for n, noun in (
+            (len(evaluations) - LINES, "lines"),
             (len(result.outcomes.figures) - FIGURES, "figures"),
         )
         if n > 0
     ]
-    more = [f"{' and '.join(left)} in the report"] if left else []
-    more += [f"warning: {clause}" for clause in unusual(result)]
-    return "\n".join([*_aligned(lines, len(head) - len(figures)), *more, *notable(result), *broken_limits(result)])
+    notes = [f"{' and '.join(left)} in the report"] if left else []
+    notes += [f"warning: {clause}" for clause in unusual(result)]
+    return "\n".join([*_aligned(lines, len(head) - len(figures)), *notes, *notable(result), *broken_limits(result)])
 
 
 def broken_limits(result: Result) -> list[str]:
     """Lines on limits that no design meets together: number of violations of each and the best value, the worst first,
     then pairs that no design meets together."""
     limits = violated_limits.broken_limits(result)
-    rest = len(limits) - LINES
-    more = [f"and {count(rest)} further limits, in the report"] if rest > 0 else []
+    remaining_count = len(limits) - LINES
+    remainder = [f"and {count(remaining_count)} further limits, in the report"] if remaining_count > 0 else []
     sentences = [*violated_limits.conflicts(limits), *violated_limits.nearest(result)]
-    return [*_aligned(violated_limits.lines(limits[:LINES]), 1), *more, *sentences] if limits else []
+    return [*_aligned(violated_limits.lines(limits[:LINES]), 1), *remainder, *sentences] if limits else []
 
 
 def _aligned(lines: list[list[str]], words: int) -> list[str]:
@@ -220,7 +220,7 @@ def state(result: Result) -> str:
     end of the last session."""
     counts = result.counts
     designs = f"{plural(counts['designs'], 'design')}, {count(counts['feasible'])} of them feasible"
-    failed = [
+    failures = [
         f"{failure_class(result, status, reason)} {count(n)}"
         for (status, reason), n in result.failures().items()
         if status != "invalid"
@@ -235,7 +235,7 @@ def state(result: Result) -> str:
             *([f"programs     {count(programs.total())}: {ends}"] if programs else []),
             f"evaluated    {plural(counts['evaluations'], 'evaluation')} of {designs}",
             *([f"cheap        {plural(cheap, 'cheap evaluation')}, not part of the results"] if cheap else []),
-            f"failed       {', '.join(failed[:6]) or 'none'}{', ...' if len(failed) > 6 else ''}",
+            f"failed       {', '.join(failures[:6]) or 'none'}{', ...' if len(failures) > 6 else ''}",
             *(
                 [f"invalid      {plural(invalid, 'design')}: a relation is violated or the model rejects the values"]
                 if invalid
@@ -259,24 +259,24 @@ def unfinished(result: Result) -> str:
     """Why the run is incomplete, its progress and the command that continues it; "" if it is complete."""
     if result.ended == "done":
         return ""
-    started = set(result.stage.tolist())
-    stages = [stage for stage in result.study.stages if stage.name in started] or list(result.study.stages[:1])
-    completed = _used_budget(result, stages[-1].name) if stages else 0
+    stage_names = set(result.stage.tolist())
+    stages = [stage for stage in result.study.stages if stage.name in stage_names] or list(result.study.stages[:1])
+    design_count = _used_budget(result, stages[-1].name) if stages else 0
     # The total requests of all stages are those of this stage as long as there was no other.
     points = result.counts["points"] if len(stages) == 1 else None
-    planned = stages[-1].budget.evaluations or points if stages else None
-    if planned and planned > completed:
-        far = f"{count(completed)} of {plural(planned, 'design')}"
+    budget = stages[-1].budget.evaluations or points if stages else None
+    if budget and budget > design_count:
+        far = f"{count(design_count)} of {plural(budget, 'design')}"
     else:
         used_up = bool(stages) and stages[-1].budget.evaluations is not None
-        far = f"{'all ' if used_up else ''}{plural(completed, 'design')}"
-    where = f" of stage {stages[-1].name}" if stages else ""
+        far = f"{'all ' if used_up else ''}{plural(design_count, 'design')}"
+    of_stage = f" of stage {stages[-1].name}" if stages else ""
     if result.ended == "not ended":
-        why = f"Unfinished: the run is active or was killed; so far {far}{where}. If it is not active, continue"
+        why = f"Unfinished: the run is active or was killed; so far {far}{of_stage}. If it is not active, continue"
     else:
-        why = f"Unfinished: {_WHY.get(result.ended, result.ended)} after {far}{where}. Continue"
+        why = f"Unfinished: {_WHY.get(result.ended, result.ended)} after {far}{of_stage}. Continue"
     if result.made_elsewhere:
-        why = f"Unfinished: evaluations are asked for; so far {far}{where}. Continue"
+        why = f"Unfinished: evaluations are asked for; so far {far}{of_stage}. Continue"
     return f"{why} with: {ask_and_tell(result.path) if result.made_elsewhere else resume_command(result.path)}"
 
 

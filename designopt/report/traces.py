@@ -24,7 +24,7 @@ _NO_BOX = "<extra></extra>"
 
 def trace(
     x: Any, y: Any, name: str = "", *, mode: str = "lines", colour: str = "", width: float = 0.0, dash: str = "",
-    hover: str = "", **more: Any,
+    hover: str = "", **attributes: Any,
 ) -> Trace:  # fmt: skip
     """A Plotly trace of points; without a `name` it is not in the legend, without `hover` the pointer shows nothing.
 
@@ -40,7 +40,7 @@ def trace(
         **({"name": name} if name else {"showlegend": False}),
         **({"line": line} if line else {}),
         **({"hovertemplate": f"{hover}{'' if '<extra>' in hover else _NO_BOX}"} if hover else {"hoverinfo": "skip"}),
-        **more,
+        **attributes,
     }
 
 
@@ -51,7 +51,7 @@ def selected(
     layout: Trace,
     *,
     view: Callable[..., Trace] | None = None,
-    **more: Any,
+    **figure_fields: Any,
 ) -> Figure:
     """A figure of the traces ``draw(*options)``, with a selector for each of the `choices` with several options.
 
@@ -76,7 +76,7 @@ def selected(
         {"data": traces_of[every[0]], "layout": _merged(layout, views[every[0]])},
         choices=tuple(Selector(label, tuple(choices[label])) for label in labels),
         variants=variants if labels else {},
-        **more,
+        **figure_fields,
     )
 
 
@@ -139,6 +139,6 @@ def stacked_axes(rows: Sequence[tuple[str, Trace]], *, gap: float = 0.06) -> tup
     """
     suffixes = ["", *map(str, range(2, len(rows) + 1))]
     axes = {}
-    for suffix, domain, (title, more) in zip(suffixes, above(len(rows), gap), rows, strict=True):
-        axes[f"yaxis{suffix}"] = axis(title, domain=domain, **more)
+    for suffix, domain, (title, attributes) in zip(suffixes, above(len(rows), gap), rows, strict=True):
+        axes[f"yaxis{suffix}"] = axis(title, domain=domain, **attributes)
     return [f"y{suffix}" for suffix in suffixes], axes

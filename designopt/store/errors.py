@@ -131,9 +131,9 @@ class StoreError(RunError):
 class DamagedRecord(StoreError):
     """A record of the journal has changed since it was written, or is lost."""
 
-    def __init__(self, path: Path, what: str, way: str = "is computed again with") -> None:
+    def __init__(self, path: Path, record: str, way: str = "is computed again with") -> None:
         super().__init__("", path)
-        self.args = (f"{path}: journal.db is damaged: the record of {what} {way}: {self.resume}",)
+        self.args = (f"{path}: journal.db is damaged: the record of {record} {way}: {self.resume}",)
 
 
 @contextlib.contextmanager

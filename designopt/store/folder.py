@@ -224,7 +224,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
 
     roots = FolderFiles(path, data_roots)
 
-    def stored(name: str, digest: str) -> InputFile:
+    def stored_file(name: str, digest: str) -> InputFile:
         if not _DIGEST.fullmatch(digest):
             raise StoreError(f"{path}: problem.json is damaged: '{digest}' is not a digest", path)
         stored_path = path / "files" / digest
@@ -244,7 +244,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
     def plugin_file(name: str, digest: str) -> bytes:
         """Code in a store is never run, only compared with the given file: a damaged file counts as different."""
         try:
-            return stored(name, digest).content
+            return stored_file(name, digest).content
         except StoreError:
             return b""
 
@@ -259,13 +259,13 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
         if data.get("study_digest") not in (None, _digest(data["study"])):  # none in stores of earlier versions
             raise ValueError("its study has changed since it was written")
         study = archive.decode(
-            data["study"], file=stored, plugin_file=plugin_file, text=text, path=file if text else None
+            data["study"], file=stored_file, plugin_file=plugin_file, text=text, path=file if text else None
         )
         check_consistent(study)
-        same = (
+        matches = (
             Problem.from_study(study).digest == data["digest"]
         )  # later comparisons with the journal rely on its types
-    if not same:
+    if not matches:
         text = "is read as another problem than it was written as: by another version of designopt or of a plugin,"
         raise version_error or StoreError(
             f"{path}: problem.json {text} or it was changed; use that version, or a copy", path
@@ -292,10 +292,10 @@ def _data_root_file(roots: FolderFiles, name: str, digest: str, path: Path) -> I
     """A file of a data root. Raises `StoreError` if it is missing or has changed since the run began."""
     try:
         file = roots(name)
-        same = file.digest == digest
+        matches = file.digest == digest
     except (ValueError, OSError) as error:
         raise StoreError(f"{path}: {error}", path) from error
-    if not same:
+    if not matches:
         raise StoreError(f"{path}: file '{name}' differs from the one that the run began with", path)
     return file
 

@@ -35,8 +35,8 @@ def suggestion(name: str, stores: Iterable[str]) -> str:
     names = list(stores)
     if near := closest(name, names):
         return f"; did you mean '{near}'?"
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"; stores here: {', '.join(names[:NAMED])}{more}" if names else ""
+    remainder = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"; stores here: {', '.join(names[:NAMED])}{remainder}" if names else ""
 
 
 def _study_name(store: Path) -> str:

@@ -21,19 +21,19 @@ class Running:
 
     def __init__(self, path: Path) -> None:
         self._file = path / NAME
-        self._noted: list[Reported] = []
+        self._reports: list[Reported] = []
 
     def note(self, advances: Sequence[Reported]) -> None:
         """Write the progress of these evaluations. A full disk loses the note, not the run."""
-        if list(advances) == self._noted:
+        if list(advances) == self._reports:
             return
-        self._noted = list(advances)
+        self._reports = list(advances)
         with contextlib.suppress(OSError):
             if not advances:
                 self._file.unlink(missing_ok=True)
                 return
             fresh = self._file.with_suffix(".new")
-            fresh.write_text(json.dumps(self._noted))
+            fresh.write_text(json.dumps(self._reports))
             os.replace(fresh, self._file)
 
 

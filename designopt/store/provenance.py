@@ -91,12 +91,12 @@ def code_differences(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], l
 
     Their version is unchanged, so the store's results count as theirs.
     """
-    sessions, damaged = _sessions(path)
+    sessions, errors = _sessions(path)
     of_plugins, of_files = (
         [name for name, present in facts[kind].items() if _last(sessions, kind).get(name, present) != present]
         for kind in ("code", "plugin_code")
     )
-    return of_plugins, [] if of_plugins else of_files, damaged
+    return of_plugins, [] if of_plugins else of_files, errors
 
 
 def other_programs(path: Path, facts: Mapping[str, Any]) -> list[str]:
@@ -116,8 +116,8 @@ def _last(sessions: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:
     """The entries of all sessions, of the last one that has a name."""
     entries: dict[str, Any] = {}
     for session in sessions:
-        named = session.get(kind)
-        entries |= named if isinstance(named, dict) else {}
+        session_entries = session.get(kind)
+        entries |= session_entries if isinstance(session_entries, dict) else {}
     return entries
 
 
@@ -137,7 +137,7 @@ def _sessions(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
         lines = safe_files.read_bytes(file).splitlines()
     except FileNotFoundError:
         return [], []
-    sessions, damaged = [], []
+    sessions, errors = [], []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -148,8 +148,8 @@ def _sessions(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
         if isinstance(session, dict) and isinstance(session.get("code", {}), dict):
             sessions.append(session)
         else:
-            damaged.append(f"{file}:{number} is damaged: changes of code since that session may go unnoticed")
-    return sessions, damaged
+            errors.append(f"{file}:{number} is damaged: changes of code since that session may go unnoticed")
+    return sessions, errors
 
 
 def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:

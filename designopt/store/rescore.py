@@ -41,49 +41,49 @@ def changed_study(
     files = {file.name: file for file in archive.files(study)}
     stages = [_ANY_STAGE] if any(s.start_from and s.start_from.store for s in study.stages) else []
     name = str(path / "study.yaml")
-    stored = study_from_text(study.text, name, files=files, overrides=stages)
-    same = dataclasses.replace(
-        stored,
+    stored_study = study_from_text(study.text, name, files=files, overrides=stages)
+    study_as_run = dataclasses.replace(
+        stored_study,
         stages=study.stages,  # solvers decide whether derivatives are recorded, and the mesh of evaluations
         evaluation_options=study.evaluation_options,
-        model=_as_run(stored.model, study.model),
-        figures={name: _as_run(use, study.figures.get(name)) for name, use in stored.figures.items()},
+        model=_as_run(stored_study.model, study.model),
+        figures={name: _as_run(use, study.figures.get(name)) for name, use in stored_study.figures.items()},
     )
-    if Problem.from_study(same).digest != Problem.from_study(study).digest:
+    if Problem.from_study(study_as_run).digest != Problem.from_study(study).digest:
         raise StoreError(
             f"{path}: study.yaml differs from the problem that was run (it was changed, or other plugin "
             "versions are installed), so it cannot be re-scored here",
             path,
         )
-    changed = study_from_text(study.text, name, files=files, overrides=[*stages, *overrides])
-    if changed.tolerances != stored.tolerances:
+    new_study = study_from_text(study.text, name, files=files, overrides=[*stages, *overrides])
+    if new_study.tolerances != stored_study.tolerances:
         _refuse(path, "report.tolerances")
-    text = study.text if stages else changed.text
-    return dataclasses.replace(with_scores_of(changed, study, path, on_record), text=text)
+    text = study.text if stages else new_study.text
+    return dataclasses.replace(with_scores_of(new_study, study, path, on_record), text=text)
 
 
 def with_scores_of(
-    changed: StudyDefinition, study: StudyDefinition, path: Path, on_record: Callable[[], Collection[str]]
+    new_study: StudyDefinition, study: StudyDefinition, path: Path, on_record: Callable[[], Collection[str]]
 ) -> StudyDefinition:
-    """`study`, as it was run in the store `path`, with the objectives, limits, figures and report of `changed`.
+    """`study`, as it was run in the store `path`, with the objectives, limits, figures and report of `new_study`.
 
     Raises `StoreError` for a change that needs a simulation.
     """
     validate = study.validate
-    if validate is not None and changed.validate is not None:
-        if changed.validate.scenarios != validate.scenarios:
+    if validate is not None and new_study.validate is not None:
+        if new_study.validate.scenarios != validate.scenarios:
             _refuse(path, "report.validate.scenarios")
-        validate = dataclasses.replace(validate, quantiles=changed.validate.quantiles)
-    elif changed.validate is not None:
+        validate = dataclasses.replace(validate, quantiles=new_study.validate.quantiles)
+    elif new_study.validate is not None:
         _refuse(path, "report.validate")
-    _refuse_unrecorded(study, changed, path, on_record)
-    fields: dict[str, Any] = {field: getattr(changed, field) for field in FIELDS}
+    _refuse_unrecorded(study, new_study, path, on_record)
+    fields: dict[str, Any] = {field: getattr(new_study, field) for field in FIELDS}
     return dataclasses.replace(study, **fields, validate=validate)
 
 
-def same_evaluations(study: StudyDefinition, edited: StudyDefinition) -> bool:
+def same_evaluations(study: StudyDefinition, new_study: StudyDefinition) -> bool:
     """Whether both studies request the same evaluations of the same designs, up to what is made of their results."""
-    theirs = Problem.from_study(edited)
+    theirs = Problem.from_study(new_study)
     ours = dataclasses.replace(
         Problem.from_study(study),
         objectives=theirs.objectives,
@@ -112,13 +112,13 @@ def _refuse(path: Path, key: str) -> NoReturn:
 
 
 def _refuse_unrecorded(
-    study: StudyDefinition, changed: StudyDefinition, path: Path, on_record: Callable[[], Collection[str]]
+    study: StudyDefinition, new_study: StudyDefinition, path: Path, on_record: Callable[[], Collection[str]]
 ) -> None:
     """Reject expressions of figures that are not recorded."""
-    for name, use in changed.figures.items():
+    for name, use in new_study.figures.items():
         before = study.figures.get(name)
-        same = before is not None and archive.encoded(before) == archive.encoded(_as_run(use, before))
-        if not same:
+        as_run = before is not None and archive.encoded(before) == archive.encoded(_as_run(use, before))
+        if not as_run:
             names = ", ".join(study.figures) or "none"
             raise StoreError(
                 f"{path}: figure '{name}' was not recorded"
@@ -127,7 +127,7 @@ def _refuse_unrecorded(
                 path,
             )
     recorded_names = on_record()
-    items: list[Objective | StudyConstraint] = [*changed.objectives, *changed.constraints]
+    items: list[Objective | StudyConstraint] = [*new_study.objectives, *new_study.constraints]
     for item in items:
         for name in sorted(item.expression.names):
             if name not in recorded_names:

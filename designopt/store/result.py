@@ -120,14 +120,14 @@ class Result:
             raise StoreError(
                 f"{self.path}: its model, space or scenarios differ from those of '{study.name}'", self.path
             )
-        scored = with_scores_of(study, original.study, self.path, lambda: original.outcomes.figures)
-        return Result(self.path, scored, Problem.from_study(scored), original=original, changes=tuple(changes))
+        definition = with_scores_of(study, original.study, self.path, lambda: original.outcomes.figures)
+        return Result(self.path, definition, Problem.from_study(definition), original=original, changes=tuple(changes))
 
     @property
     def recorded_problem(self) -> Problem:
         """The problem that wrote the store."""
-        stored = self.stored or self
-        return stored.original.problem if stored.original else stored.problem
+        result = self.stored or self
+        return result.original.problem if result.original else result.problem
 
     @cached_property
     def in_stated_units(self) -> Result:
@@ -152,12 +152,12 @@ class Result:
     @property
     def outcomes(self) -> Outcomes:
         """All distinct designs with their objectives, violations and figures, in ask order."""
-        return self._recorded.outcomes
+        return self._record.outcomes
 
     @property
     def status(self) -> NDArray[np.str_]:
         """Status (one of `STATUSES`) of each design in each scenario (n, s)."""
-        return self._recorded.status
+        return self._record.status
 
     @property
     def missing(self) -> NDArray[np.int64]:
@@ -167,28 +167,28 @@ class Result:
     @property
     def reason(self) -> NDArray[np.object_]:
         """Failure reasons (n, s) within one status; "" for successes."""
-        return self._recorded.reason
+        return self._record.reason
 
     @property
     def stage(self) -> NDArray[np.str_]:
         """The stage (n,) that first requested each design."""
-        return self._recorded.stage
+        return self._record.stage
 
     @property
     def wall(self) -> Floats:
         """Time of each evaluation (n, s) in s; 0 if not evaluated."""
-        return self._recorded.wall
+        return self._record.wall
 
     def designs_of(self, stage: str) -> NDArray[np.int64]:
         """Rows of the designs requested by `stage`, in its ask order, with repetitions.
 
         -1 for an incomplete design; empty for a stage that has not begun. Raises `KeyError` for an unknown name.
         """
-        if stage not in self._recorded.points:
+        if stage not in self._record.points:
             if stage in (s.name for s in self.study.stages):
                 return np.empty(0, np.int64)
             raise KeyError(f"no stage named '{stage}' (known: {', '.join(s.name for s in self.study.stages)})")
-        return self._recorded.designs_of(stage)
+        return self._record.designs_of(stage)
 
     def message(self, i: int, scenario: int | str = 0) -> str:
         """The message of design `i` in a scenario; "" for a success."""
@@ -238,9 +238,9 @@ class Result:
         result on this front (no knee) is omitted. The most robust design is also included if it is the `recommended`
         one.
         """
-        rows, recommended = self._choices.picked(), self.recommended()
-        if recommended is not None and recommended[1] not in rows.values():
-            rows[ROBUST] = recommended[1]
+        rows, recommendation = self._choices.selections(), self.recommended()
+        if recommendation is not None and recommendation[1] not in rows.values():
+            rows[ROBUST] = recommendation[1]
         return {**rows, **{name: row for name, row in self.baseline.items() if name not in rows}}
 
     def rows_by_name(self) -> dict[str, int]:
@@ -279,36 +279,36 @@ class Result:
     def attained_bounds(self, rows: Rows | None = None, near: float = activity.NEAR) -> list[Attained]:
         """Bounds of the space that designs (default: the front) have reached, within the share `near` of the range:
         (parameter, "low" or "high", share)."""
-        return activity.attained_bounds(self.problem.space, self.outcomes.X[self._some(rows)], near)
+        return activity.attained_bounds(self.problem.space, self.outcomes.X[self._rows_or_front(rows)], near)
 
     def constraint_activity(self, rows: Rows | None = None) -> list[Activity]:
         """For each constraint the share of designs (default: the front) at its limit, the share beyond, and the
         smallest margin in its unit."""
-        return activity.constraint_activity(self.problem, self.outcomes, self._some(rows))
+        return activity.constraint_activity(self.problem, self.outcomes, self._rows_or_front(rows))
 
-    def _some(self, rows: Rows | None) -> NDArray[np.int64]:
+    def _rows_or_front(self, rows: Rows | None) -> NDArray[np.int64]:
         return self.front() if rows is None else np.asarray(rows, np.int64)
 
     def validation(self) -> ValidationResults | None:
         """The chosen designs in the validation scenarios; None without any, or before they are evaluated."""
-        return self._validated
+        return self._validation
 
     @cached_property
-    def _validated(self) -> ValidationResults | None:
+    def _validation(self) -> ValidationResults | None:
         if self.stored is not None:
             return self.stored.validation()
-        validation, X, chosen = self.study.validate, self.outcomes.X, self.chosen()
+        validation, X, rows_by_label = self.study.validate, self.outcomes.X, self.chosen()
         if validation is None:
             return None
         with self._journal() as journal, scoring(self.path):
-            return read_validation(journal, self.recorded_problem, self.problem, validation, X, chosen)
+            return read_validation(journal, self.recorded_problem, self.problem, validation, X, rows_by_label)
 
     @cached_property
     def cheap(self) -> Outcomes | None:
         """The designs that a search evaluated cheaply (`designopt.plugin.Fidelity`), which other results exclude; None
         without any."""
         if self.stored is not None:
-            return self.stored._stated(self.stored.cheap) if self.stored.cheap is not None else None
+            return self.stored._with_stated_designs(self.stored.cheap) if self.stored.cheap is not None else None
         if self.recorded_problem.fidelity is None:
             return None
         with self._journal() as journal, scoring(self.path):
@@ -317,16 +317,16 @@ class Result:
     def tolerated(self) -> ToleranceResults | None:
         """Designs and their neighbours within the tolerances of the parameters; None before any are evaluated, and if
         the study asks for none."""
-        return self._tolerated
+        return self._neighbours
 
     @cached_property
-    def _tolerated(self) -> ToleranceResults | None:
+    def _neighbours(self) -> ToleranceResults | None:
         if self.stored is not None:
             return self.stored.tolerated()
         study = (self.original or self).study
         if study.tolerances is None or study.tolerances.neighbours == 0:  # recorded ones are not asked for either
             return None
-        problems, rows = (self.recorded_problem, self.problem), self._recorded
+        problems, rows = (self.recorded_problem, self.problem), self._record
         with self._journal() as journal, scoring(self.path):
             return read_neighbours(journal, *problems, study.tolerances, study.seed, rows.outcomes.X, rows.numbers)
 
@@ -390,7 +390,7 @@ class Result:
     def hypervolume(self, rows: Rows | None = None) -> float | None:
         """The hypervolume that designs (default: the front) dominate with respect to `reference`, in the objectives'
         units."""
-        objectives, reference = self.outcomes.objectives[self._some(rows)], self.reference()
+        objectives, reference = self.outcomes.objectives[self._rows_or_front(rows)], self.reference()
         return None if reference is None else decision.hypervolume(objectives, reference)
 
     def hypervolume_history(self) -> tuple[NDArray[np.int64], Floats]:
@@ -400,7 +400,7 @@ class Result:
     # --------------------------------------------------------------------------------------------- bookkeeping
 
     @property
-    def _ended(self) -> tuple[NDArray[np.str_], NDArray[np.object_]]:
+    def _own_statuses(self) -> tuple[NDArray[np.str_], NDArray[np.object_]]:
         """Status and reason (n, k) in the scenarios with evaluations of their own."""
         columns = sorted(set(self.recorded_problem.first_occurrence))
         return self.status[:, columns], self.reason[:, columns]
@@ -409,19 +409,19 @@ class Result:
     def counts(self) -> dict[str, int]:
         """Numbers of points (proposals), designs, feasible designs, evaluations, and evaluations by status."""
         return {
-            "points": sum(map(len, self._recorded.points.values())),
+            "points": sum(map(len, self._record.points.values())),
             "designs": len(self.outcomes),
             "feasible": int(self.outcomes.feasible.sum()),
-            **statuses.counts(*self._ended),
+            **statuses.counts(*self._own_statuses),
         }
 
     def failures(self) -> dict[tuple[str, str], int]:
         """Number of failed evaluations by status and reason, most frequent first."""
-        return statuses.failures(*self._ended)
+        return statuses.failures(*self._own_statuses)
 
     def never_finite(self) -> str:
         """The output that was not finite in any evaluation, in a clause; "" if some ended otherwise."""
-        return statuses.never_finite(*self._ended)
+        return statuses.never_finite(*self._own_statuses)
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
@@ -466,7 +466,7 @@ class Result:
 
     def columns(self) -> list[table.Column]:
         """The table of all designs, column by column, as in exports."""
-        return table.columns(self.problem, self._recorded)
+        return table.columns(self.problem, self._record)
 
     def plot(
         self, part: str = "", number: int = 0, *, dark: bool = False, **settings: Any
@@ -492,15 +492,15 @@ class Result:
             yield journal
 
     @cached_property
-    def _recorded(self) -> recorded_designs.RecordedDesigns:
+    def _record(self) -> recorded_designs.RecordedDesigns:
         if self.stored is not None:
-            recorded = self.stored._recorded
-            return replace(recorded, outcomes=self.stored._stated(recorded.outcomes))
+            record = self.stored._record
+            return replace(record, outcomes=self.stored._with_stated_designs(record.outcomes))
         with self._journal() as journal, scoring(self.path):
             contents = (self.original or self).contents or recorded_designs.read(journal, self.recorded_problem)
-            return recorded_designs.combined(contents, journal.all_points(), self.recorded_problem, self.problem)
+            return recorded_designs.combine(contents, journal.all_points(), self.recorded_problem, self.problem)
 
-    def _stated(self, outcomes: Outcomes) -> Outcomes:
+    def _with_stated_designs(self, outcomes: Outcomes) -> Outcomes:
         """`outcomes` with designs in stated units."""
         return replace(outcomes, X=stated_designs(self.study, outcomes.X))
 

@@ -29,8 +29,8 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getatt
 class ForeignFile(OSError):
     """An entry of a store is not a regular file or folder."""
 
-    def __init__(self, file: Path, what: str) -> None:
-        super().__init__(errno.EINVAL, what, str(file))
+    def __init__(self, file: Path, message: str) -> None:
+        super().__init__(errno.EINVAL, message, str(file))
 
 
 def check(path: Path, *, thoroughly: bool = False) -> None:
@@ -43,7 +43,7 @@ def check(path: Path, *, thoroughly: bool = False) -> None:
     for name in FOLDERS:
         for entry in _entries(path / name):
             if entry.is_symlink():
-                raise ForeignFile(Path(entry.path), _described(stat.S_IFLNK))
+                raise ForeignFile(Path(entry.path), _fault(stat.S_IFLNK))
             if name == "arrays" and not entry.is_dir():
                 raise ForeignFile(Path(entry.path), "is in place of a folder of arrays; move it away")
             if thoroughly:
@@ -63,7 +63,7 @@ def _check_all_in(folder: Path) -> None:
         for name in (*folders, *files):
             file = Path(current, name)
             if file.is_symlink():
-                raise ForeignFile(file, _described(stat.S_IFLNK))
+                raise ForeignFile(file, _fault(stat.S_IFLNK))
 
 
 def _check(file: Path, *, folder: bool = False) -> None:
@@ -72,15 +72,15 @@ def _check(file: Path, *, folder: bool = False) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     if not (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)):
-        raise ForeignFile(file, _described(mode, "folder" if folder else "file"))
+        raise ForeignFile(file, _fault(mode, "folder" if folder else "file"))
 
 
-def _described(mode: int, expected: str = "file") -> str:
+def _fault(mode: int, expected_kind: str = "file") -> str:
     """The fault of an entry with this mode, with a hint."""
     if stat.S_ISLNK(mode):
         return "is a symbolic link, which is not followed; replace it by its target, or remove it"
     kind = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "pipe, socket or device"
-    return f"is a {kind}, where a {expected} is expected; move it away"
+    return f"is a {kind}, where a {expected_kind} is expected; move it away"
 
 
 @contextlib.contextmanager
@@ -125,7 +125,7 @@ def open_descriptor(file: Path, flags: int, mode: int = 0o666, *, folder: int | 
         raise
     if not stat.S_ISREG(kind := os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise ForeignFile(file, _described(kind))
+        raise ForeignFile(file, _fault(kind))
     return descriptor
 
 

@@ -101,7 +101,7 @@ def test_a_run_and_its_output_go_through_no_link(folder, replaced):
     store = folder / STORE
     outside = replace_by_link(folder / replaced)
     before = contents(outside)
-    assert runs.printed(store) == ""
+    assert runs.last_output(store) == ""
     with pytest.raises(Refused, match=LINK):
         runs.resume(store)
     assert contents(outside) == before

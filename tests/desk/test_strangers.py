@@ -148,7 +148,7 @@ def test_a_lack_of_descriptors_is_waited_out_without_a_message(tmp_path, monkeyp
 def test_the_limit_is_well_below_that_of_the_process(tmp_path):
     (descriptors, _) = resource.getrlimit(resource.RLIMIT_NOFILE)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        assert entrance.Entrance(None, listening)._most <= max(1, descriptors // 4) or descriptors < 0
+        assert entrance.Entrance(None, listening)._limit <= max(1, descriptors // 4) or descriptors < 0
 
 
 def test_a_session_is_not_in_a_cookie_and_a_request_needs_its_header(client):

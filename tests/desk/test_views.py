@@ -23,10 +23,10 @@ def test_a_study_of_a_plugin_that_is_not_there_tells_how_the_desk_is_given_one(t
     advice = "designopt desk --plugin FILE"
     path = tmp_path / "own.yaml"
     path.write_text(STUDY)
-    (finding,) = views.checked(path, STUDY)
+    (finding,) = views.findings(path, STUDY)
     assert finding["message"].startswith("no plugin named 'spring_of_mine'")
     assert finding["message"].endswith(advice)
 
     views.prepare({str(tmp_path / "mine.py"): b""}, {})
-    (finding,) = views.checked(path, STUDY)
+    (finding,) = views.findings(path, STUDY)
     assert advice not in finding["message"]

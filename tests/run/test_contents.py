@@ -46,7 +46,7 @@ STUDIES = {
 
 def columns(result):
     """All that a result has of its designs."""
-    recorded, outcomes = result._recorded, result.outcomes
+    recorded, outcomes = result._record, result.outcomes
     records = {
         f.name: getattr(recorded, f.name) for f in dataclasses.fields(recorded) if f.name not in ("outcomes", "points")
     }

@@ -128,7 +128,7 @@ def test_the_numbers_of_records_are_right_after_a_kill(tmp_path):
     assert all(noted[table] <= counts[table] for table in counts)
     result = Result.open(store, study(0.005, "serial"))
     assert result.counts["evaluations"] == counts["evaluation"]
-    assert folder.listed("s", store, *folder.stamp_of(store)).evaluations == counts["evaluation"]
+    assert folder.store_entry("s", store, *folder.stamp_of(store)).evaluations == counts["evaluation"]
     with Store.resume(store, result.study, result.problem):
         pass
     with contextlib.closing(sqlite3.connect(store / "journal.db")) as db:

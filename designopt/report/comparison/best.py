@@ -12,7 +12,7 @@ from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.comparison.differences import other_question
-from designopt.report.comparison.groups import grouped
+from designopt.report.comparison.groups import run_groups
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import trace
@@ -65,7 +65,7 @@ def _history(entry: ComparedStore) -> Floats:
 
 def _figure(entries: Sequence[ComparedStore], histories: Sequence[Floats], objective: Objective) -> Figure:
     data: list[dict[str, Any]] = []
-    groups, repeats = grouped(entries)
+    groups, repeats = run_groups(entries)
     for i, group in enumerate([*groups, *repeats]):
         history, label = histories[group.rows[0]], group.label
         if len(group.rows) > 1:
@@ -76,10 +76,10 @@ def _figure(entries: Sequence[ComparedStore], histories: Sequence[Floats], objec
             data += median_with_band(list(range(first + 1, longest + 1)), curve[:, first:], label, i)
             continue
         steps = np.flatnonzero(history < np.concatenate([[np.inf], history[:-1]]))
-        places = np.append(steps, len(history) - 1) if len(steps) else steps
+        corners = np.append(steps, len(history) - 1) if len(steps) else steps
         stair = {"shape": "hv", "color": category(i), "width": 2}
         data.append(
-            trace(places + 1, objective.sign * history[places], plain(label), mode="lines+markers", line=stair,
+            trace(corners + 1, objective.sign * history[corners], plain(label), mode="lines+markers", line=stair,
                   marker={"size": 5}, hover=f"{plain(label)}, %{{x}} designs: <b>%{{y:.6~g}}</b>")
         )  # fmt: skip
     scale = scale_for([value for curve_trace in data for value in curve_trace["y"]])

@@ -26,12 +26,12 @@ def better_designs(result: Result, earlier: Result) -> dict[int, Floats]:
         outcomes = judged(earlier, result.problem, str(result.path))
     except StoreError:
         return {}
-    searched = result.outcomes.objectives[result.outcomes.feasible]
-    margin = _GAIN * np.ptp(searched, axis=0) if len(searched) else 0.0
+    feasible_objectives = result.outcomes.objectives[result.outcomes.feasible]
+    margin = _GAIN * np.ptp(feasible_objectives, axis=0) if len(feasible_objectives) else 0.0
     objectives = {
         row: outcomes.objectives[row]
         for row in np.flatnonzero(outcomes.feasible).tolist()
-        if not np.all(searched <= outcomes.objectives[row] + margin, axis=1).any()
+        if not np.all(feasible_objectives <= outcomes.objectives[row] + margin, axis=1).any()
         and _same_evaluations(result, earlier, row)
     }
     return dict(sorted(objectives.items(), key=lambda entry: tuple(entry[1])))

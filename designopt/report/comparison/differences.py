@@ -23,7 +23,7 @@ MOST, LINE = 40, 60
 def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
     """Clauses about the differences of `b` from `a`: model, space, scenarios, objectives, limits, stages, seed."""
     clauses = [*_use("model", a.model, b.model), *_space(a, b), *_scenarios(a, b), *_figures(a, b)]
-    clauses += [*_scored(a, b), *_stages(a, b)]
+    clauses += [*_objectives_and_limits(a, b), *_stages(a, b)]
     if a.seed != b.seed:
         clauses.append(f"seed {b.seed} instead of {a.seed}")
     relations = [{str(r.text) for r in s.relations} for s in (a, b)]
@@ -40,13 +40,13 @@ def other_question(a: Result, b: Result) -> bool:
     return any(not clause.startswith(of_search) for clause in differences(a.study, b.study))
 
 
-def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
+def _use(role: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
     """Plugin, version and settings; an omitted setting equals its default."""
     if a.plugin.name != b.plugin.name:
-        yield f"{what} {b.plugin.name} instead of {a.plugin.name}"
+        yield f"{role} {b.plugin.name} instead of {a.plugin.name}"
         return
     if a.plugin.version != b.plugin.version:
-        yield f"{what} {b.plugin.name} in version {b.plugin.version} instead of {a.plugin.version}"
+        yield f"{role} {b.plugin.name} in version {b.plugin.version} instead of {a.plugin.version}"
     new_settings, old_settings = settings_of(b), settings_of(a)
     for name in [*old_settings, *(n for n in new_settings if n not in old_settings)]:
         new, old = new_settings.get(name), old_settings.get(name)
@@ -57,11 +57,11 @@ def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
         unit = field.quantity.unit if field is not None and field.quantity is not None else ""
         texts = _with_unit(new, unit), _with_unit(old, unit)
         if files and value_text(new) == value_text(old):
-            yield f"{what} with another content of {listed(files)}"
+            yield f"{role} with another content of {listed(files)}"
         elif texts[0] != texts[1]:
-            yield f"{what} with {name} {' instead of '.join(texts)}"
+            yield f"{role} with {name} {' instead of '.join(texts)}"
         else:
-            yield f"{what} with other {name}"
+            yield f"{role} with other {name}"
 
 
 def _with_unit(value: Any, unit: str) -> str:
@@ -129,35 +129,35 @@ def _scenarios(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     old, new = ({s.name: dict(s.values) for s in study.scenarios} for study in (a, b))
     if old == new:
         return
-    added, gone = [n for n in new if n not in old], [n for n in old if n not in new]
-    changed = [n for n in new if n in old and new[n] != old[n]]
-    if len(added) + len(gone) + len(changed) > 8:
+    additions, removals = [n for n in new if n not in old], [n for n in old if n not in new]
+    changes = [n for n in new if n in old and new[n] != old[n]]
+    if len(additions) + len(removals) + len(changes) > 8:
         yield f"other scenarios ({len(new)} instead of {len(old)})"
         return
-    if added:
-        yield f"scenario {listed(added)} added"
-    if gone:
-        yield f"scenario {listed(gone)} left out"
-    for name in changed:
+    if additions:
+        yield f"scenario {listed(additions)} added"
+    if removals:
+        yield f"scenario {listed(removals)} left out"
+    for name in changes:
         for key in sorted(new[name].keys() | old[name].keys()):
             was, new_value = old[name].get(key), new[name].get(key)
             if plain(was) != plain(new_value):
                 yield f"{key} {_as_text(new_value)} instead of {_as_text(was)} in scenario {name}"
 
 
-def _scored(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
+def _objectives_and_limits(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     limits = stated_constraints(a), stated_constraints(b)
-    for what, olds, news in (("objective", a.objectives, b.objectives), ("limit", *limits)):
+    for kind, olds, news in (("objective", a.objectives, b.objectives), ("limit", *limits)):
         old: Mapping[str, Any] = {item.name: item for item in olds}
         new: Mapping[str, Any] = {item.name: item for item in news}
         for name, item in new.items():
             if name not in old:
-                yield f"{what} {item.name} ({score_of(item)}) added"
+                yield f"{kind} {item.name} ({score_of(item)}) added"
             elif score_of(item) != score_of(old[name]):
-                yield f"{what} {item.name} is {score_of(item)} instead of {score_of(old[name])}"
+                yield f"{kind} {item.name} is {score_of(item)} instead of {score_of(old[name])}"
         for name, item in old.items():
             if name not in new:
-                yield f"{what} {item.name} left out"
+                yield f"{kind} {item.name} left out"
     if a.missing != b.missing:
         yield f"missing {number(b.missing)} instead of {number(a.missing)}"
 
@@ -188,10 +188,10 @@ def _stages(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
             yield f"stage {name} ({stage.solver.plugin.name}) added"
             continue
         yield from _use(f"stage {name}: solver", old[name].solver, stage.solver)
-        for limit, what in (("evaluations", "a budget of {} designs"), ("wall", "a budget of {} s")):
+        for limit, template in (("evaluations", "a budget of {} designs"), ("wall", "a budget of {} s")):
             new_limit, was = getattr(stage.budget, limit), getattr(old[name].budget, limit)
             if new_limit != was:
-                text = what.format("any number of" if new_limit is None else number(new_limit))
+                text = template.format("any number of" if new_limit is None else number(new_limit))
                 yield f"stage {name}: {text} instead of {'any number' if was is None else number(was)}"
     for name in old:
         if name not in new:

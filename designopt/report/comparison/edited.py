@@ -32,7 +32,7 @@ class Edited:
     store: Path
 
     @cached_property
-    def stored(self) -> StudyDefinition:
+    def stored_study(self) -> StudyDefinition:
         """The study in the store."""
         return read_study(self.store)
 
@@ -42,22 +42,22 @@ class Edited:
 
         Other budgets, execution and presentation do not: a run that continues uses those of the study.
         """
-        if same_search(self.stored, self.study):
+        if same_search(self.stored_study, self.study):
             return []
-        budgets = {stage.name: stage.budget for stage in self.stored.stages}
+        budgets = {stage.name: stage.budget for stage in self.stored_study.stages}
         stages = tuple(dataclasses.replace(s, budget=budgets.get(s.name, s.budget)) for s in self.study.stages)
         with_stored_budgets = dataclasses.replace(self.study, stages=stages)
-        return differences(self.stored, with_stored_budgets) or ["details of the model's inputs or of the stages"]
+        return differences(self.stored_study, with_stored_budgets) or ["details of the model's inputs or of the stages"]
 
     @property
     def rescorable(self) -> bool:
         """Whether only what is made of the results differs: objectives, limits, recorded figures."""
-        return same_evaluations(self.stored, self.study) and _search(self.stored) == _search(self.study)
+        return same_evaluations(self.stored_study, self.study) and _search(self.stored_study) == _search(self.study)
 
     @cached_property
     def beside(self) -> Path:
         """The store for a run beside this one, ``NAME.2.study``: one of the same search, or the first free name."""
-        return next(path for path in _numbered(self.store) if not _is_store(path) or self._continues(path))
+        return next(path for path in _candidate_paths(self.store) if not _is_store(path) or self._continues(path))
 
     @property
     def sources(self) -> list[Path]:
@@ -71,9 +71,9 @@ class Edited:
         except StoreError:
             return False
 
-    def rescored(self) -> Result:
+    def rescore(self) -> Result:
         """The evaluations of the store scored by the study. Raises `StoreError` if that needs a simulation."""
-        return Result.open(self.store, self.stored).scored_by(self.study, self.differences)
+        return Result.open(self.store, self.stored_study).scored_by(self.study, self.differences)
 
     def ways(self) -> list[tuple[str, str]]:
         """Options of ``designopt run`` with their consequences, most useful first."""
@@ -92,9 +92,9 @@ class Edited:
         ]
 
 
-def same_search(stored: StudyDefinition, study: StudyDefinition) -> bool:
+def same_search(a: StudyDefinition, b: StudyDefinition) -> bool:
     """Whether both studies ask the same question in the same way, so that a run of one continues that of the other."""
-    return Problem.from_study(stored).digest == Problem.from_study(study).digest and _search(stored) == _search(study)
+    return Problem.from_study(a).digest == Problem.from_study(b).digest and _search(a) == _search(b)
 
 
 def _search(study: StudyDefinition) -> Any:
@@ -115,7 +115,7 @@ def _readable(path: Path) -> bool:
     return True
 
 
-def _numbered(store: Path) -> Iterator[Path]:
+def _candidate_paths(store: Path) -> Iterator[Path]:
     """``NAME.2.study``, ``NAME.3.study`` and so on, beside ``NAME.study``; beside ``NAME.2.study`` they begin with
     ``NAME.3.study``, if ``NAME.study`` is a store."""
     suffix = store.suffix if not store.suffix[1:].isdigit() else ""
@@ -129,7 +129,7 @@ def _numbered(store: Path) -> Iterator[Path]:
 
 
 def _until(last: Path, store: Path) -> Iterator[Path]:
-    for path in _numbered(store):
+    for path in _candidate_paths(store):
         if path == last:
             return
         yield path

@@ -23,7 +23,7 @@ class RunGroup:
     rows: tuple[int, ...]
 
 
-def grouped(entries: Sequence[ComparedStore]) -> tuple[list[RunGroup], list[RunGroup]]:
+def run_groups(entries: Sequence[ComparedStore]) -> tuple[list[RunGroup], list[RunGroup]]:
     """The groups in the order of their first stores, and the stores that repeat a seed of a group, each for itself."""
     together: list[list[int]] = []
     repeats = []
@@ -56,8 +56,8 @@ def _names(entries: Sequence[ComparedStore]) -> list[str]:
         return [entries[0].result.study.name]
     facts = [_facts(entry.result.study) for entry in entries]
     names: list[str] = [""] * len(entries)
-    for key in dict.fromkeys(key for one in facts for key in one):
-        texts = [one.get(key, f"without {key}") for one in facts]
+    for key in dict.fromkeys(key for study_facts in facts for key in study_facts):
+        texts = [study_facts.get(key, f"without {key}") for study_facts in facts]
         if len(set(texts)) > 1 and len(set(names)) < len(names):
             names = [", ".join(filter(None, pair)) for pair in zip(names, texts, strict=True)]
     return names if len(set(names)) == len(names) else [entry.label for entry in entries]

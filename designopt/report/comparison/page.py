@@ -19,8 +19,8 @@ from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.best import best_values
 from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.comparison.differences import differences
-from designopt.report.comparison.groups import grouped
-from designopt.report.comparison.seeds import Scores, repeated
+from designopt.report.comparison.groups import run_groups
+from designopt.report.comparison.seeds import Scores, seed_statistics
 from designopt.report.comparison.subject import subjects
 from designopt.report.labels import (
     chosen_once,
@@ -74,10 +74,10 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
             best_values(entries, objectives[0]) if len(objectives) == 1 else _fronts(entries, objectives, fronts)
         )
         if len(objectives) <= OBJECTIVES:
-            repetitions = repeated(entries, objectives, _scores(entries, objectives, fronts))
+            repetitions = seed_statistics(entries, objectives, _scores(entries, objectives, fronts))
             parts += [repetitions] if repetitions else []
     if objectives:
-        parts.append(_chosen(entries, objectives))
+        parts.append(_chosen_designs(entries, objectives))
     parts += subjects(results, [e.label for e in entries])
     return page(PageHead("comparison", title, f"{len(entries)} stores", banners), parts, plotly=plotly)
 
@@ -100,9 +100,9 @@ def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objec
     for name in names:
         directions = {k[name].direction for k in objectives_of}
         if len(directions) > 1:
-            displayed = objectives_of[0][name].name
+            display_name = objectives_of[0][name].name
             raise ValueError(
-                f"objective {displayed} is minimised in one store and maximised in another: not comparable"
+                f"objective {display_name} is minimised in one store and maximised in another: not comparable"
             )
     notes = []
     left = sorted({o.name for k in objectives_of for n, o in k.items() if n not in names})
@@ -141,10 +141,10 @@ def _conversion(objective: Objective, common: Objective, label: str) -> tuple[fl
     if objective.unit == common.unit:
         return 1.0, 0.0
     if not units.same_dimension(objective.unit, common.unit):
-        what = (
+        unit_names = (
             f"{common.unit or 'a plain number'} in the first store and {objective.unit or 'a plain number'} in {label}"
         )
-        raise ValueError(f"objective {common.name} is in {what}: not comparable")
+        raise ValueError(f"objective {common.name} is in {unit_names}: not comparable")
     return units.factor_offset(objective.unit, common.unit)
 
 
@@ -155,7 +155,7 @@ def _overview(entries: list[ComparedStore], notes: list[str]) -> Section:
     rows = []
     for e in entries:
         c, r = e.result.counts, e.result
-        failed = int(np.sum(r.outcomes.failed & ~r.outcomes.invalid))
+        failures = int(np.sum(r.outcomes.failed & ~r.outcomes.invalid))
         rows.append(
             (
                 e.label,
@@ -164,10 +164,10 @@ def _overview(entries: list[ComparedStore], notes: list[str]) -> Section:
                 c["designs"],
                 c["evaluations"],
                 c["feasible"],
-                failed,
+                failures,
                 len(e.front) if e.result.problem.objectives else "",
                 duration(computing_time(r)),
-                _elapsed(r),
+                _elapsed_time(r),
                 r.ended,
             )
         )
@@ -192,7 +192,7 @@ def _overview(entries: list[ComparedStore], notes: list[str]) -> Section:
     )
 
 
-def _elapsed(result: Result) -> str:
+def _elapsed_time(result: Result) -> str:
     """Elapsed time of all completed sessions (s)."""
     spans = [s["ended"] - s["started"] for s in result.sessions if s.get("started") and s.get("ended")]
     return duration(float(sum(spans))) if spans else "–"
@@ -213,10 +213,10 @@ def _reference(
 ) -> Floats:
     """One reference point for all: that of the first study if all agree, else the worst values of all fronts plus a
     tenth of the range."""
-    stated = [e.result.study_reference_point for e in entries]
+    points = [e.result.study_reference_point for e in entries]
     names = [o.name for o in objectives]
-    if stated[0] and all(g == stated[0] for g in stated) and set(names) <= set(stated[0]):
-        return np.array([o.sign * stated[0][name] for name, o in zip(names, objectives, strict=True)])
+    if points[0] and all(g == points[0] for g in points) and set(names) <= set(points[0]):
+        return np.array([o.sign * points[0][name] for name, o in zip(names, objectives, strict=True)])
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     worst, span = F.max(axis=0), np.ptp(F, axis=0)
     return np.asarray(worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0)))
@@ -251,7 +251,7 @@ def _fronts(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
         scale = _scale(entries, reference, fronts)
         volumes = [decision.hypervolume(e.objectives[f], reference) for e, f in zip(entries, fronts, strict=True)]
         best = max(volumes)
-        shares = _nondominated(entries, fronts)
+        shares = _nondominated_shares(entries, fronts)
         tables.append(
             Table(
                 "Hypervolume with one reference",
@@ -286,7 +286,7 @@ def _fronts(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
     )
 
 
-def _nondominated(entries: list[ComparedStore], fronts: list[NDArray[np.intp]]) -> list[str]:
+def _nondominated_shares(entries: list[ComparedStore], fronts: list[NDArray[np.intp]]) -> list[str]:
     """The share of each front that no design of another store dominates."""
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     good = moocore.is_nondominated(F, keep_weakly=True)
@@ -329,34 +329,34 @@ def _scale(entries: list[ComparedStore], reference: Floats, fronts: list[NDArray
     return decision.hypervolume(F, reference) or 1.0
 
 
-def _history(entry: ComparedStore, places: NDArray[np.intp], reference: Floats) -> Floats:
+def _history(entry: ComparedStore, design_counts: NDArray[np.intp], reference: Floats) -> Floats:
     """Hypervolume after each of some numbers of designs."""
     feasible = entry.result.outcomes.feasible
     archive = np.empty((0, len(reference)))
-    volumes, counted = [], 0
-    for row in places.tolist():
-        new = entry.objectives[counted:row][feasible[counted:row]]
+    volumes, start = [], 0
+    for row in design_counts.tolist():
+        new = entry.objectives[start:row][feasible[start:row]]
         archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
         if len(archive):
             archive = archive[moocore.is_nondominated(archive, keep_weakly=False)]
         volumes.append(decision.hypervolume(archive, reference))
-        counted = row
+        start = row
     return np.array(volumes)
 
 
 def _convergence(entries: list[ComparedStore], reference: Floats, scale: float) -> Figure:
     """Hypervolume with the common reference over the requested designs; of several runs of a search the median."""
     data = []
-    groups, repeats = grouped(entries)
+    groups, repeats = run_groups(entries)
     for i, group in enumerate([*groups, *repeats]):
         n = max(len(e.objectives) for e in group.entries)
-        places = np.unique(np.linspace(1, n, PLACES).astype(int)) if n else np.zeros(0, dtype=int)
-        histories = np.array([_history(e, places, reference) / scale for e in group.entries])
+        design_counts = np.unique(np.linspace(1, n, PLACES).astype(int)) if n else np.zeros(0, dtype=int)
+        histories = np.array([_history(e, design_counts, reference) / scale for e in group.entries])
         if len(histories) > 1:
-            data += median_with_band(places.tolist(), histories, group.label, i)
+            data += median_with_band(design_counts.tolist(), histories, group.label, i)
             continue
         data.append(
-            trace(places, histories[0], plain(group.label), mode="lines+markers", colour=category(i), width=2,
+            trace(design_counts, histories[0], plain(group.label), mode="lines+markers", colour=category(i), width=2,
                   marker={"size": 5, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
                   hover=f"{plain(group.label)}, %{{x}} designs: <b>%{{y:.2%}}</b>")
         )  # fmt: skip
@@ -367,21 +367,21 @@ def _convergence(entries: list[ComparedStore], reference: Floats, scale: float) 
     return Figure("Hypervolume over the designs", {"data": data, "layout": layout(**axes)}, height=360)
 
 
-def _chosen(entries: list[ComparedStore], objectives: tuple[Objective, ...]) -> Section:
+def _chosen_designs(entries: list[ComparedStore], objectives: tuple[Objective, ...]) -> Section:
     """The chosen designs of each store in the common units."""
-    stated = [e.result.in_stated_units for e in entries]
-    parameters = list(dict.fromkeys(with_unit(p.name, p.unit) for r in stated for p in r.problem.space.free))
-    limited_stores = any(r.problem.constraints for r in stated)
+    results = [e.result.in_stated_units for e in entries]
+    parameters = list(dict.fromkeys(with_unit(p.name, p.unit) for r in results for p in r.problem.space.free))
+    limited_stores = any(r.problem.constraints for r in results)
     rows = []
-    for e, result in zip(entries, stated, strict=True):
+    for e, result in zip(entries, results, strict=True):
         space = result.problem.space
         for label, row in chosen_once(e.result).items():
             values = space.values(result.outcomes.X[row].tolist())
             parameter_values = {with_unit(p.name, p.unit): values.get(p.name, "–") for p in space.free}
             aims = [float(o.sign * e.objectives[row, j]) for j, o in enumerate(objectives)]
             limits = "met" if result.outcomes.feasible[row] else "violated"
-            limited = [limits] if limited_stores else []
-            rows.append((e.label, label, row, *aims, *limited, *(parameter_values.get(p, "–") for p in parameters)))
+            limit_cells = [limits] if limited_stores else []
+            rows.append((e.label, label, row, *aims, *limit_cells, *(parameter_values.get(p, "–") for p in parameters)))
     head = ("store", "chosen as", "design", *(f"{with_unit(o.name, o.unit)} ({o.direction})" for o in objectives))
     head += ("its limits",) if limited_stores else ()
     if not rows:

@@ -20,7 +20,7 @@ from designopt.arrays import Floats
 from designopt.lazy import moocore, scipy
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.compared_store import ComparedStore
-from designopt.report.comparison.groups import RunGroup, grouped
+from designopt.report.comparison.groups import RunGroup, run_groups
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import trace
@@ -41,20 +41,22 @@ class Scores:
     rising: bool
 
 
-def repeated(entries: Sequence[ComparedStore], objectives: Sequence[Objective], scores: Scores) -> Section | None:
+def seed_statistics(
+    entries: Sequence[ComparedStore], objectives: Sequence[Objective], scores: Scores
+) -> Section | None:
     """Attainment of runs with several seeds, and a rank test of groups; None if no study was run with two seeds.
 
     A seed counts once in a group.
     """
-    groups, repeats = grouped(entries)
+    groups, repeats = run_groups(entries)
     notes = [f"{g.label} repeats the seed of another store and does not count as a separate run." for g in repeats]
-    tested = [g for g in groups if len(g.rows) > 1]
-    if not tested:
+    samples = [g for g in groups if len(g.rows) > 1]
+    if not samples:
         return None
     findings: list[str] = []
     tables = [_spread(groups, scores)]
-    if len(tested) > 1:
-        findings, table = _tests(tested, scores)
+    if len(samples) > 1:
+        findings, table = _tests(samples, scores)
         tables.append(table)
     else:
         notes.append("A rank test needs a second study with at least two seeds.")
@@ -86,22 +88,24 @@ def _spread(groups: list[RunGroup], scores: Scores) -> Table:
 def _tests(groups: list[RunGroup], scores: Scores) -> tuple[list[str], Table]:
     """Findings, and every pair with its p-value without and with Holm's correction."""
     findings = []
-    what = scores.name.partition(" [")[0]
+    score_name = scores.name.partition(" [")[0]
     if len(groups) > 2:
         p = kruskal([scores.values[list(g.rows)] for g in groups])
         findings.append(
-            f"Over all {len(groups)} studies: {what} {_significance(p)} (Kruskal and Wallis, p = {number(p, 2)})."
+            f"Over all {len(groups)} studies: {score_name} {_significance(p)} (Kruskal and Wallis, p = {number(p, 2)})."
         )
     pairs = list(combinations(groups, 2))
     sign = 1.0 if scores.rising else -1.0
     single = [mann_whitney(sign * scores.values[list(a.rows)], sign * scores.values[list(b.rows)]) for a, b in pairs]
-    corrected = holm(np.array([p for p, _ in single]))
+    holm_p = holm(np.array([p for p, _ in single]))
     rows = []
-    for (a, b), (p, share), together in zip(pairs, single, corrected.tolist(), strict=True):
+    for (a, b), (p, share), together in zip(pairs, single, holm_p.tolist(), strict=True):
         rows.append((a.label, b.label, share, p, together))
         better, worse, part = (a, b, share) if share >= 0.5 else (b, a, 1.0 - share)
         text = f"a run of {better.label} is better than one of {worse.label} with a probability of {number(part, 3)}"
-        findings.append(f"{what[0].upper()}{what[1:]} {_significance(together)} (p = {number(together, 2)}): {text}.")
+        findings.append(
+            f"{score_name[0].upper()}{score_name[1:]} {_significance(together)} (p = {number(together, 2)}): {text}."
+        )
     n = [len(g.rows) for g in groups]
     least = min(2.0 / math.comb(a + b, a) for a, b in combinations(n, 2))
     note = "Two-sided test of Mann and Whitney."
@@ -137,9 +141,9 @@ def holm(p: Floats) -> Floats:
     """p-values (n,) of several tests with Holm's correction of the family-wise error rate."""
     order = np.argsort(p, kind="stable")
     rising = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    corrected = np.empty(len(p))
-    corrected[order] = np.minimum(rising, 1.0)
-    return corrected
+    p_values = np.empty(len(p))
+    p_values[order] = np.minimum(rising, 1.0)
+    return p_values
 
 
 def attainment(fronts: Sequence[Floats], share: float) -> Floats:
@@ -148,12 +152,12 @@ def attainment(fronts: Sequence[Floats], share: float) -> Floats:
     `fronts` has a matrix (n, m) of minimised objectives for each run, m being 2 or 3. Runs without a point attain
     nothing: the result is empty if too few other runs remain.
     """
-    needed = max(1, math.ceil(share / 100.0 * len(fronts) - 1e-9))
+    run_count = max(1, math.ceil(share / 100.0 * len(fronts) - 1e-9))
     nonempty = [f for f in fronts if len(f)]
-    if needed > len(nonempty):
+    if run_count > len(nonempty):
         return np.empty((0, fronts[0].shape[1]))
     sets = np.repeat(np.arange(1, len(nonempty) + 1), [len(f) for f in nonempty])
-    surface = moocore.eaf(np.concatenate(nonempty), sets, percentiles=[100.0 * needed / len(nonempty)])
+    surface = moocore.eaf(np.concatenate(nonempty), sets, percentiles=[100.0 * run_count / len(nonempty)])
     return np.asarray(surface[np.lexsort(surface[:, -2::-1].T)][:, :-1])
 
 

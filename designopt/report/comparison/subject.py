@@ -20,17 +20,18 @@ def subjects(results: Sequence[Result], labels: Sequence[str]) -> list[Section]:
     the reports of the stores.
     """
     parts = [{section.title: section for section in subject_sections(result)} for result in results]
-    titles = dict.fromkeys(title for some in parts for title in some)
+    titles = dict.fromkeys(title for part in parts for title in part)
     sections = []
     for title in titles:
-        with_part = {label: some[title] for label, some in zip(labels, parts, strict=True) if title in some}
+        with_part = {label: part[title] for label, part in zip(labels, parts, strict=True) if title in part}
         figures_of = {
             label: {figure.title: figure for figure in section.figures if not _is_animation(figure)}
             for label, section in with_part.items()
         }
         names = dict.fromkeys(name for figures in figures_of.values() for name in figures)
         figures = [
-            _of_stores({label: some[name] for label, some in figures_of.items() if name in some}) for name in names
+            _of_stores({label: figures[name] for label, figures in figures_of.items() if name in figures})
+            for name in names
         ]
         figures_of_stores = tuple(figure for figure in figures if figure is not None)
         if figures_of_stores:

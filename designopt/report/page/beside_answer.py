@@ -46,21 +46,21 @@ def figures_beside_answer(result: Result, parts: Sequence[Section], *, motion: b
 
 @dataclass(frozen=True)
 class _Names:
-    """Names in a small legend: `short` of designs that several rules chose, and the one that is `recommended`."""
+    """Names in a small legend: `short` of designs that several rules chose, and that of the `recommendation`."""
 
     short: Mapping[str, str]
-    recommended: str
+    recommendation: str
 
 
 def _names(result: Result) -> _Names:
     """The short name of a design is the label that is recommended, else its first."""
-    recommended = (result.recommended() or ("", -1))[0]
+    recommendation = (result.recommended() or ("", -1))[0]
     short = {
-        ", ".join(labels): recommended if recommended in labels else labels[0]
+        ", ".join(labels): recommendation if recommendation in labels else labels[0]
         for labels in chosen_labels(result).values()
         if len(labels) > 1
     }
-    return _Names(short, recommended)
+    return _Names(short, recommendation)
 
 
 def _small(plot: Mapping[str, Any], names: _Names) -> dict[str, Any]:
@@ -105,5 +105,5 @@ def _short_name(trace: Mapping[str, Any], names: _Names) -> dict[str, Any]:
         return dict(trace)
     name = trace["name"].partition(": ")[0]
     name = names.short.get(name, name)
-    over = {"zorder": 1} if name == names.recommended and trace.get("type") == "scatter" else {}
+    over = {"zorder": 1} if name == names.recommendation and trace.get("type") == "scatter" else {}
     return {**trace, **over, "name": name if len(name) <= LETTERS else f"{name[: LETTERS - 1].rstrip(' ,')}…"}

@@ -26,10 +26,10 @@ def figure_data(figure: Figure, name: str) -> dict[str, Any]:
         "name": name,
         "designs": {str(k): as_plain(v) for k, v in figure.designs.items()},
     }
-    return data if figure.brushed is None else {**data, "brushed": _brushed(figure.brushed)}
+    return data if figure.brushed is None else {**data, "brushed": _brush_table(figure.brushed)}
 
 
-def _brushed(table: Table) -> dict[str, Any]:
+def _brush_table(table: Table) -> dict[str, Any]:
     """The table below parallel coordinates as columns; the page shows the rows within the brushes."""
     columns: list[Any] = []
     for k in range(len(table.columns)):
@@ -87,8 +87,11 @@ def _array(a: np.ndarray[Any, Any]) -> Any:
         finite = np.isfinite(a)
         if np.allclose(single[finite], a[finite], rtol=1e-6, atol=0.0):
             kind = "f4"
-    packed = {"dtype": kind, "bdata": base64.b64encode(np.ascontiguousarray(a, dtype=f"<{kind}").tobytes()).decode()}
-    return packed | ({"shape": f"{a.shape[0]}, {a.shape[1]}"} if a.ndim == 2 else {})
+    typed_array = {
+        "dtype": kind,
+        "bdata": base64.b64encode(np.ascontiguousarray(a, dtype=f"<{kind}").tobytes()).decode(),
+    }
+    return typed_array | ({"shape": f"{a.shape[0]}, {a.shape[1]}"} if a.ndim == 2 else {})
 
 
 def script_json(data: Any) -> str:

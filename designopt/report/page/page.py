@@ -133,9 +133,9 @@ def sections(result: Result, only: Collection[str] | None = None) -> list[Sectio
     for name, part in _parts(result):
         section = _section(name, part, result) if only is None or name in only else None
         if section is not None:
-            once = tuple(note for note in section.notes if note not in notes)
+            new_notes = tuple(note for note in section.notes if note not in notes)
             tables = tuple(_of_one_design(table) for table in section.tables)
-            parts.append((name, replace(section, notes=once, tables=tables)))
+            parts.append((name, replace(section, notes=new_notes, tables=tables)))
             notes.update(section.notes)
     empty = [section for _, section in parts if section.needs]
     if len(empty) > 1:
@@ -174,12 +174,12 @@ def _of_one_design(table: Table) -> Table:
 def _parts(result: Result) -> list[tuple[str, Part]]:
     plots = [(use.plugin.name, use.build()) for use in result.study.plots]
     if not plots:
-        proposed = result.problem.model.plugin.plots
-        plots = [*((name, functools.partial(_proposed, name)) for name in proposed), *GENERIC.items()]
-    plots += [item for item in _implied(result).items() if item[0] not in {name for name, _ in plots}]
-    named = {name for name, _ in plots}
-    first = [(name, part) for name, part in FIRST.items() if name not in named]
-    last = [(name, part) for name, part in LAST.items() if name not in named]
+        plot_names = result.problem.model.plugin.plots
+        plots = [*((name, functools.partial(_model_section, name)) for name in plot_names), *GENERIC.items()]
+    plots += [item for item in _study_parts(result).items() if item[0] not in {name for name, _ in plots}]
+    names = {name for name, _ in plots}
+    first = [(name, part) for name, part in FIRST.items() if name not in names]
+    last = [(name, part) for name, part in LAST.items() if name not in names]
     parts = [*first, *plots, *last]
     answer = "overview" if result.problem.objectives else "analysis"  # without a decision all parts are printed
     return sorted(parts, key=lambda named_part: named_part[0] != answer)
@@ -201,13 +201,13 @@ def _section(name: str, part: Part, result: Result) -> Section | None:
         )
 
 
-def _proposed(name: str, result: Result) -> Section | None:
+def _model_section(name: str, result: Result) -> Section | None:
     """The section of a part that the model proposes. Raises `PluginError` for an unknown one."""
     section: Section | None = find("report", name).build({})(result)
     return section
 
 
-def _implied(result: Result) -> Mapping[str, Part]:
+def _study_parts(result: Result) -> Mapping[str, Part]:
     """Parts implied by the study: one with rules of choice needs `decision`."""
     return {"decision": decision.decision} if result.study.choose else {}
 

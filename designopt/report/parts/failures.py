@@ -43,7 +43,7 @@ def failures(result: Result) -> Section | None:
         kind = result.status == status
         if kind.any():
             facts.append((status, count(int(kind.any(axis=1).sum() if status == "invalid" else kind.sum()))))
-    figure = _where(result, lost)
+    figure = _positions(result, lost)
     return Section(
         "Failures and invalid designs" if invalid.any() else "Failures",
         introduction="\n\n".join(filter(None, [_failed_words(failed), _invalid_words(invalid)])),
@@ -54,7 +54,7 @@ def failures(result: Result) -> Section | None:
             *((_by_reason(result, failed),) if failed.any() else ()),
             *((_invalid(result, invalid),) if invalid.any() else ()),
         ),
-        details=tuple(_printed(result, failed)),
+        details=tuple(_printed_output(result, failed)),
     )
 
 
@@ -99,25 +99,25 @@ def _by_reason(result: Result, failed: NDArray[np.bool_]) -> Table:
     )
 
 
-def _counts(result: Result, places: Iterable[Sequence[int]]) -> dict[tuple[str, str], tuple[int, str]]:
-    """Number of evaluations at `places` (design, scenario) by class and reason, with the first message."""
+def _counts(result: Result, evaluations: Iterable[Sequence[int]]) -> dict[tuple[str, str], tuple[int, str]]:
+    """Number of `evaluations` (design, scenario) by class and reason, with the first message."""
     counts: dict[tuple[str, str], tuple[int, str]] = {}
-    for i, s in places:
+    for i, s in evaluations:
         key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
         number, message = counts.get(key) or (0, _last_line(result.message(i, s)))
         counts[key] = number + 1, message
     return counts
 
 
-def _printed(result: Result, failed: NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
+def _printed_output(result: Result, failed: NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
     """What external programs printed before the first failure of each class and reason: messages of several lines,
     except tracebacks."""
-    named = set()
+    keys = set()
     for i, s in np.argwhere(failed).tolist():
         key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
-        if key in named:
+        if key in keys:
             continue
-        named.add(key)
+        keys.add(key)
         message = result.message(i, s).strip()
         if "\n" in message and not message.startswith("Traceback"):
             yield f"Design {i}: {': '.join(filter(None, key))}, with what was printed", message
@@ -126,19 +126,20 @@ def _printed(result: Result, failed: NDArray[np.bool_]) -> Iterator[tuple[str, s
 def _invalid(result: Result, invalid: NDArray[np.bool_]) -> Table:
     """Number of designs that violate each relation, and that the model rejects; a design may violate several."""
     space, X = result.problem.space, result.outcomes.X
-    some = np.asarray(invalid.any(axis=1))
+    is_invalid = np.asarray(invalid.any(axis=1))
     rows: list[tuple[str, int, str]] = []
-    explained = np.zeros(len(some), dtype=bool)
+    violates_relation = np.zeros(len(is_invalid), dtype=bool)
     for relation in space.relations:
-        broken = some & (replace(space, relations=(relation,)).relation_violation(X) > 0.0)
-        explained |= broken
-        if broken.any():
-            rows.append((f"breaks {relation}", int(broken.sum()), ""))
-    refused = _counts(
-        result, [(i, int(np.flatnonzero(invalid[i])[0])) for i in np.flatnonzero(some & ~explained).tolist()]
+        violates = is_invalid & (replace(space, relations=(relation,)).relation_violation(X) > 0.0)
+        violates_relation |= violates
+        if violates.any():
+            rows.append((f"breaks {relation}", int(violates.sum()), ""))
+    rejections = _counts(
+        result,
+        [(i, int(np.flatnonzero(invalid[i])[0])) for i in np.flatnonzero(is_invalid & ~violates_relation).tolist()],
     )
     words = {"refused": "rejected by the model", "relation": "violates a relation"}
-    rows += [(words.get(reason, reason), number, message) for (_, reason), (number, message) in refused.items()]
+    rows += [(words.get(reason, reason), number, message) for (_, reason), (number, message) in rejections.items()]
     return Table("Invalid designs", ("why", "designs", "first message"), tuple(rows))
 
 
@@ -147,7 +148,7 @@ def _last_line(message: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
+def _positions(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
     """Failed, invalid and evaluated designs over the two parameters in which they differ most."""
     free, X = result.problem.space.free, result.outcomes.X
     if not free:

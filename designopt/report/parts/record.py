@@ -21,7 +21,7 @@ UNFOLDED = 10
 def record(result: Result) -> Section:
     """Number of records, model settings, sessions and versions, and the study file."""
     study, problem = result.study, result.problem
-    settings = tuple((name, text) for name, value in problem.model.settings.items() if (text := _stated(value)))
+    settings = tuple((name, text) for name, value in problem.model.settings.items() if (text := _setting_text(value)))
     return Section(
         on_request=True,
         title="Record",
@@ -48,7 +48,7 @@ def _settings(settings: tuple[tuple[str, str], ...]) -> Table:
     return Table("Settings of the model", ("setting", "value"), settings, visible_rows=100, note=note)
 
 
-def _stated(value: Any) -> str:
+def _setting_text(value: Any) -> str:
     """A setting in words; "" for none and for what is empty."""
     return "" if value is None or (isinstance(value, Sized) and not value) else value_text(value)
 
@@ -60,12 +60,12 @@ def _sessions(result: Result) -> tuple[Table, ...]:
         return ()
     rows = []
     for session in sessions:
-        started, ended = session.get("started"), session.get("ended")
+        start, end = session.get("started"), session.get("ended")
         revision = str(session.get("revision") or "")[:12] + (" with changes" if session.get("dirty") else "")
         rows.append(
             (
-                _clock(started) if started else "",
-                duration(ended - started) if started and ended else "not ended",
+                _clock(start) if start else "",
+                duration(end - start) if start and end else "not ended",
                 str(session.get("reason") or ""),
                 str(session.get("host") or ""),
                 f"{session.get('executor') or ''}, {plural(int(session.get('workers') or 1), 'worker')}",
@@ -84,14 +84,14 @@ def _versions(sessions: Sequence[Mapping[str, Any]]) -> Table:
         if not runs or runs[-1][1] != versions:
             runs.append(([], versions))
         runs[-1][0].append(k)
-    numbered = (
+    heads = (
         ["version"]
         if len(runs) == 1
         else [f"session {k[0]}" if len(k) == 1 else f"sessions {k[0]} to {k[-1]}" for k, _ in runs]
     )
     packages = sorted({package for _, versions in runs for package in versions})
     rows = tuple((package, *(versions.get(package, "") for _, versions in runs)) for package in packages)
-    return Table("Versions", ("package", *numbered), rows)
+    return Table("Versions", ("package", *heads), rows)
 
 
 def _events(result: Result) -> tuple[Table, ...]:

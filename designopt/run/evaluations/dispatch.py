@@ -72,7 +72,7 @@ class Dispatcher:
         self._failures = FailurePolicy(execution, ledger.problem.space)
         with reading(store.path):
             attempts = Attempts(execution.retries, self.journal.attempts(), execution.retry)
-            self._failures.recall(self.journal.count_evaluations(), ledger.designs, self.journal.failed())
+            self._failures.recall(self.journal.count_evaluations(), ledger.designs, self.journal.failures())
         self._losses = Losses(attempts, ledger, self.journal, self.event)
         self._policy: str | None = None
         self._patience = execution.grace

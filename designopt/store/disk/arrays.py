@@ -111,10 +111,10 @@ def read_arrays(path: Path, reference: str) -> dict[str, NDArray[Any]]:
     than the file are damage. All arrays of compressed files that the process holds at a time have at most `EXPANDED`
     bytes: a received store of some megabytes must not take all memory.
     """
-    with _explained(path, reference), safe_files.open_to_read(path / reference) as stream:
+    with _as_store_errors(path, reference), safe_files.open_to_read(path / reference) as stream:
         expands = _size(stream) > EXPANDS * os.fstat(stream.fileno()).st_size
         return {
-            name: _array(content, shape, order, dtype, counted=expands)
+            name: _array(content, shape, order, dtype, is_counted=expands)
             for name, content, shape, order, dtype in _members(stream)
         }
 
@@ -122,7 +122,7 @@ def read_arrays(path: Path, reference: str) -> dict[str, NDArray[Any]]:
 def _names(path: Path, reference: str) -> set[str]:
     """Names of the arrays of a reference, all of which are read in pieces, none of them held. Raises `StoreError`."""
     names = set()
-    with _explained(path, reference), safe_files.open_to_read(path / reference) as stream:
+    with _as_store_errors(path, reference), safe_files.open_to_read(path / reference) as stream:
         for name, content, *_ in _members(stream):
             while content.read(PIECE):
                 pass
@@ -131,7 +131,7 @@ def _names(path: Path, reference: str) -> set[str]:
 
 
 @contextlib.contextmanager
-def _explained(path: Path, reference: str) -> Iterator[None]:
+def _as_store_errors(path: Path, reference: str) -> Iterator[None]:
     """Context that reads the content of `reference`; every error becomes a `StoreError`."""
     if not _REFERENCE.fullmatch(reference):
         raise StoreError(f"{path}: the journal refers to arrays outside of the store: {reference}", path)
@@ -174,12 +174,12 @@ def _members(stream: IO[bytes]) -> Iterator[tuple[str, IO[bytes], tuple[int, ...
 
 
 def _array(
-    content: IO[bytes], shape: tuple[int, ...], order: Literal["C", "F"], dtype: np.dtype[Any], *, counted: bool
+    content: IO[bytes], shape: tuple[int, ...], order: Literal["C", "F"], dtype: np.dtype[Any], *, is_counted: bool
 ) -> NDArray[Any]:
-    """The values of `content`, read to its end; `counted` ones count to `EXPANDED`. Raises `_NoRoom`."""
+    """The values of `content`, read to its end; `is_counted` ones count to `EXPANDED`. Raises `_NoRoom`."""
     memory = np.empty(math.prod(shape) * dtype.itemsize, np.uint8)  # takes no memory before it is filled
-    if counted:
-        _expanded.add(memory)
+    if is_counted:
+        _memory.add(memory)
     at = 0
     while piece := content.read(PIECE):
         memory[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
@@ -224,7 +224,7 @@ class _Expanded:
             self._size -= self._released_sizes.popleft()
 
 
-_expanded = _Expanded()
+_memory = _Expanded()
 
 
 def intact(path: Path, names_by_key: Mapping[bytes, Sequence[str]]) -> set[bytes]:
@@ -250,12 +250,12 @@ def remove_arrays(path: Path, key: bytes) -> None:
 def remove_orphans(path: Path, references: Set[str]) -> None:
     """Remove array files without a row (`references` are those of all rows) and incomplete ones: their process ended in
     between. Files without the name of a key are not touched."""
-    for reference, entry in _named(path):
+    for reference, entry in _array_files(path):
         if reference not in references and not entry.is_dir(follow_symlinks=False):
             os.unlink(entry.path)
 
 
-def _named(path: Path) -> list[tuple[str, os.DirEntry[str]]]:
+def _array_files(path: Path) -> list[tuple[str, os.DirEntry[str]]]:
     """Files with the name of a key in the folders of arrays, with their references ("" for an incomplete one)."""
     entries = []
     for folder in _entries(path / "arrays"):

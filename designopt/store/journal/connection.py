@@ -94,12 +94,12 @@ def _refuse_foreign_tables(db: sqlite3.Connection, path: Path) -> None:
         tuple(str(value, errors="replace") if isinstance(value, bytes) else value for value in row)
         for row in db.execute("SELECT type, CAST(name AS BLOB), CAST(sql AS BLOB) FROM main.sqlite_master")
     ]
-    expected = statements(())
+    definitions = statements(())
     for kind, name, text in entries:
         if kind == "index" and text is None:
             continue
         plain = kind == "table" and name in (*COLUMNS, "design") and _PLAIN_TABLE.fullmatch(str(text))
-        if not plain or (name in expected and name != "design" and not is_definition(str(text), expected[name])):
+        if not plain or (name in definitions and name != "design" and not is_definition(str(text), definitions[name])):
             raise foreign_table(path, kind, name)
 
 

@@ -88,7 +88,7 @@ class JournalReader:
     def _select(self, query: str, *values: Any) -> Iterator[Any]:
         return itertools.chain.from_iterable(self._blocks(query, *values))
 
-    def checked(self, table: str, clauses: str = "", *values: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
+    def checked_records(self, table: str, clauses: str = "", *values: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
         """Records of `table` with their digests, and whether these match. `clauses` of the SQL."""
         for row in self._select(f"SELECT * FROM {table} {clauses}", *values):
             yield row, digest(row[:-1]) == row[-1]
@@ -97,24 +97,24 @@ class JournalReader:
         """Records of `table` with their digests, in blocks; a damaged one raises. `clauses` of the SQL."""
         for block in self._blocks(f"SELECT * FROM {table} {clauses}", *values):
             if (row := first_damaged(block)) is not None:
-                raise self.damaged(table, row)
+                raise self.damage(table, row)
             yield block
 
     def _intact(self, table: str, clauses: str = "ORDER BY 1", *values: Any) -> Iterator[tuple[Any, ...]]:
         """Records of a small `table`; a damaged one raises."""
         return (row[:-1] for block in self.intact_blocks(table, clauses, *values) for row in block)
 
-    def damaged(self, table: str, row: Sequence[Any]) -> DamagedRecord:
+    def damage(self, table: str, row: Sequence[Any]) -> DamagedRecord:
         """The error for a damaged record."""
-        what, way = f"{table} {row[0]}", "cannot be recovered, but a run continues without it"
+        record, way = f"{table} {row[0]}", "cannot be recovered, but a run continues without it"
         if table == "evaluation":
             key = row[0].hex() if isinstance(row[0], bytes) else row[0]
             return DamagedRecord(self.path, f"evaluation {key} (design {row[2]}, {row[1]} {row[3]})")
         if table == "point":
-            what = f"ask {row[1]} of stage {row[0]}"
+            record = f"ask {row[1]} of stage {row[0]}"
         if table in ("point", "design", "stage"):
-            return DamagedRecord(self.path, what)
-        return DamagedRecord(self.path, what, way)
+            return DamagedRecord(self.path, record)
+        return DamagedRecord(self.path, record, way)
 
     def _counts(self) -> dict[str, int]:
         return dict(self._intact("total"))
@@ -122,8 +122,8 @@ class JournalReader:
     def _complete(self, table: str, count: int, least: dict[str, int]) -> None:
         """Raise for a table with fewer records than the count on record."""
         if count < least.get(table, 0):
-            what = f"{least[table] - count} of {least[table]} {table}s, which is lost,"
-            raise DamagedRecord(self.path, what)
+            records = f"{least[table] - count} of {least[table]} {table}s, which is lost,"
+            raise DamagedRecord(self.path, records)
 
     # -------------------------------------------------------------------------------------------------- designs
 
@@ -137,7 +137,7 @@ class JournalReader:
     def points(self, stage: int, *, gaps: bool = False) -> list[int]:
         """Designs requested by `stage`, in ask order; -1 for a lost record with `gaps`."""
         runs = list(self._intact("point", f"WHERE stage = {int(stage)} ORDER BY ask"))
-        return self._expanded(stage, runs, gaps=gaps)
+        return self._design_numbers(stage, runs, gaps=gaps)
 
     def all_points(self) -> dict[str, list[int]]:
         """The designs requested by each stage, in ask order, by the stages' names."""
@@ -147,14 +147,14 @@ class JournalReader:
         of_stage = {stage: list(stage_runs) for stage, stage_runs in itertools.groupby(runs, key=itemgetter(0))}
         names = self.stages()
         if lost := sorted(of_stage.keys() - names.keys()):
-            raise self.damaged("stage", (lost[0],))
-        return {name: self._expanded(stage, of_stage.get(stage, [])) for stage, name in names.items()}
+            raise self.damage("stage", (lost[0],))
+        return {name: self._design_numbers(stage, of_stage.get(stage, [])) for stage, name in names.items()}
 
-    def _expanded(self, stage: int, runs: Sequence[tuple[Any, ...]], *, gaps: bool = False) -> list[int]:
+    def _design_numbers(self, stage: int, runs: Sequence[tuple[Any, ...]], *, gaps: bool = False) -> list[int]:
         numbers: list[int] = []
         for _, ask, design, count in runs:
             if ask != len(numbers) and not (gaps and ask > len(numbers)):
-                raise self.damaged("point", (stage, len(numbers)))
+                raise self.damage("point", (stage, len(numbers)))
             numbers += [-1] * (ask - len(numbers))
             numbers += range(design, design + count)
         return numbers
@@ -186,7 +186,7 @@ class JournalReader:
             complete[numbers] = table
             table = complete
         elif len(gap_rows):
-            raise self.damaged("design", (int(gap_rows[0]),))
+            raise self.damage("design", (int(gap_rows[0]),))
         else:
             self._complete("design", len(numbers), least)
         return table[:, 1:-2].copy(), table[:, -2].copy()
@@ -201,11 +201,11 @@ class JournalReader:
     def evaluations(self, columns: str, kind: Kind | None = None) -> Iterator[tuple[Any, ...]]:
         """Evaluations, of one `kind` or all, by design, kind and number; `columns` are comma-separated names."""
         least = self._counts() if kind is None else {}
-        where = f"WHERE kind = '{kind}'" if kind else ""
+        condition = f"WHERE kind = '{kind}'" if kind else ""
         positions = [COLUMN[name] for name in columns.split(", ")]
         pick = itemgetter(*positions) if len(positions) > 1 else lambda row: (row[positions[0]],)
         rows: Iterable[tuple[Any, ...]] = itertools.chain.from_iterable(
-            self.evaluation_blocks(f"{where} ORDER BY design, kind, number", least)
+            self.evaluation_blocks(f"{condition} ORDER BY design, kind, number", least)
         )
         return map(pick, rows)
 
@@ -223,9 +223,9 @@ class JournalReader:
 
     def evaluation(self, key: bytes, columns: str) -> tuple[Any, ...] | None:
         """One evaluation."""
-        for row, intact in self.checked("evaluation", "WHERE key = ?", key):
+        for row, intact in self.checked_records("evaluation", "WHERE key = ?", key):
             if not intact:
-                raise self.damaged("evaluation", row)
+                raise self.damage("evaluation", row)
             return tuple(row[COLUMN[name]] for name in columns.split(", "))
         return None
 
@@ -248,7 +248,7 @@ class JournalReader:
         query = "SELECT COUNT(*) FROM evaluation WHERE status <> 'invalid' AND kind <> 'neighbour'"
         return int(next(self._select(query))[0])
 
-    def failed(self) -> Iterator[tuple[int, str, str, str]]:
+    def failures(self) -> Iterator[tuple[int, str, str, str]]:
         """The evaluations that failed: design, status, reason, message."""
         return self._select(
             "SELECT design, status, IFNULL(reason, ''), IFNULL(message, '') FROM evaluation"

@@ -68,7 +68,7 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
             if journal.meta["problem"] != problem.digest:
                 return []  # `Journal.open` reports it
             _check_structure(db)
-            damage_counts = _damaged(journal)
+            damage_counts = _count_damage(journal)
             if not damage_counts:
                 return []
             _copy(journal, db, study)
@@ -96,24 +96,24 @@ def _check_structure(db: sqlite3.Connection) -> None:
 def _records(journal: JournalReader) -> Iterator[tuple[str, tuple[Any, ...], bool]]:
     """All records with their tables, and whether they match their digests."""
     for table in DIGESTED:
-        for row, intact in journal.checked(table):
+        for row, intact in journal.checked_records(table):
             yield table, row, intact
 
 
-def _damaged(journal: JournalReader) -> Counter[str]:
+def _count_damage(journal: JournalReader) -> Counter[str]:
     """Number of damaged or lost records of each table."""
     damage_counts: Counter[str] = Counter()
     read_rows: Counter[str] = Counter()
     for table, row, intact in _records(journal):
         read_rows[table] += 1
         if not intact and table in _NEEDED:
-            what = f"{table} {row[0]} ({_NEEDED[table]})"
+            record = f"{table} {row[0]} ({_NEEDED[table]})"
             way = "is lost and cannot be recovered; start a new study with start_from. The rest can be read, not"
-            raise DamagedRecord(journal.path, what, f"{way} continued with")
+            raise DamagedRecord(journal.path, record, f"{way} continued with")
         damage_counts[table] += not intact
-    for (table, least, _), intact in journal.checked("total"):
+    for (table, least, _), intact in journal.checked_records("total"):
         damage_counts[table] += max(0, least - read_rows[table]) if intact else 0
-    numbers = [row[0] for row, intact in journal.checked("design") if intact]
+    numbers = [row[0] for row, intact in journal.checked_records("design") if intact]
     damage_counts["design"] = max(damage_counts["design"], max(numbers, default=-1) + 1 - len(numbers))
     return +damage_counts
 

@@ -103,12 +103,12 @@ def outputs(texts: Sequence[str | None], names: Iterable[str]) -> tuple[tuple[st
     alike = _alike(texts)
     if alike is not None:
         figure_names_on_record, table = alike
-        expected = tuple(dict.fromkeys(itertools.chain(names, figure_names_on_record)))
-        if expected == figure_names_on_record:
+        output_names = tuple(dict.fromkeys(itertools.chain(names, figure_names_on_record)))
+        if output_names == figure_names_on_record:
             return alike
-        values = np.full((len(texts), len(expected)), np.nan)
-        values[:, [expected.index(name) for name in figure_names_on_record]] = table
-        return expected, values
+        values = np.full((len(texts), len(output_names)), np.nan)
+        values[:, [output_names.index(name) for name in figure_names_on_record]] = table
+        return output_names, values
     data = json.loads(f"[{','.join(text or '{}' for text in texts)}]")  # in one call: a third of the time
     figure_names_on_record = tuple(dict.fromkeys(itertools.chain(names, *data)))
     values = np.array([[figures.get(name) for name in figure_names_on_record] for figures in data], float)
@@ -230,7 +230,7 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def combined(
+def combine(
     contents: Contents, points: Mapping[str, Sequence[int]], problem: Problem, scored_with: Problem
 ) -> RecordedDesigns:
     """The designs of `contents` requested by stages (`points`), with their evaluations in the scenarios of `problem`,

@@ -57,7 +57,7 @@ class Journal(JournalReader):
         self.session = 0
         self._rows: dict[str, list[Sequence[Any]]] = {}
         self._design = _insert("design", width=3 + len(self._free))
-        self._counted = {_EVALUATION: "evaluation", _POINT: "point", self._design: "design"}
+        self._table_of = {_EVALUATION: "evaluation", _POINT: "point", self._design: "design"}
         self._new = dict.fromkeys(COUNTED, 0)
         self._counted_at = time.monotonic()
         self._logged = self._flushed = self._waits = True
@@ -88,8 +88,8 @@ class Journal(JournalReader):
                 raise
         if journal.meta["problem"] != problem.digest or journal.meta["seed"] != str(seed):
             db.close()
-            what = "another seed" if journal.meta["problem"] == problem.digest else "another problem"
-            raise StoreError(f"{path}: belongs to {what}; choose another folder, or delete this one", path)
+            owner = "another seed" if journal.meta["problem"] == problem.digest else "another problem"
+            raise StoreError(f"{path}: belongs to {owner}; choose another folder, or delete this one", path)
         with explained(path):
             mode = "DELETE" if file_system(path) in NETWORK_FILE_SYSTEMS else "WAL"
             db.execute(f"PRAGMA journal_mode={mode}")
@@ -122,8 +122,8 @@ class Journal(JournalReader):
         self._change_session("ended = ?, reason = ?", float(time.time()), reason)
         self.count()
 
-    def _change_session(self, what: str, *values: Any) -> None:
-        self._at_once(f"UPDATE session SET {what} WHERE id = ?", (*values, self.session))
+    def _change_session(self, assignments: str, *values: Any) -> None:
+        self._at_once(f"UPDATE session SET {assignments} WHERE id = ?", (*values, self.session))
 
     def _at_once(self, statement: str, values: Sequence[Any]) -> None:
         """Write to the table of sessions in its own transaction."""
@@ -235,9 +235,9 @@ class Journal(JournalReader):
             if _EVALUATION in rows:  # sorted rows touch each page of the tree of keys once
                 rows[_EVALUATION].sort(key=itemgetter(0))
             for statement, values in rows.items():
-                inserted = self._db.executemany(statement, values).rowcount
-                if table := self._counted.get(statement):
-                    new[table] += inserted
+                row_count = self._db.executemany(statement, values).rowcount
+                if table := self._table_of.get(statement):
+                    new[table] += row_count
             if counting:
                 self._count(new)
         self._rows, self._flushed = {}, flush or not self._logged

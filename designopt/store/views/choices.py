@@ -52,8 +52,8 @@ class Choices:
     def by_general_name(self) -> dict[str, int]:
         """The rows called ``recommended``, ``compromise`` and, with a single objective, ``best``, as far as there are
         such designs."""
-        recommended, compromise = self.recommended(), self.compromise()
-        rows = {"recommended": None if recommended is None else recommended[1], "compromise": compromise}
+        recommendation, compromise = self.recommended(), self.compromise()
+        rows = {"recommended": None if recommendation is None else recommendation[1], "compromise": compromise}
         if len(self.problem.objectives) == 1:
             rows["best"] = compromise
         return {name: row for name, row in rows.items() if row is not None}
@@ -67,7 +67,7 @@ class Choices:
             return None
         return int(rows[np.argmin(outcomes.violation[rows])])
 
-    def picked(self) -> dict[str, int]:
+    def selections(self) -> dict[str, int]:
         """The best design of each objective, and the selections of the rules of choice."""
         front = self.front
         if not len(front):
@@ -100,11 +100,11 @@ class Choices:
             return first
         if near.share[near.index_of(robust)] < ENOUGH:  # the most robust one is not robust enough either
             return first
-        return next((name for name, picked_row in self.picked().items() if picked_row == robust), ROBUST), robust
+        return next((name for name, picked_row in self.selections().items() if picked_row == robust), ROBUST), robust
 
     def first_choice(self) -> tuple[str, int] | None:
         """The `recommended` design without tolerances, label and row."""
-        rows_by_label = self.picked()
+        rows_by_label = self.selections()
         stages = [stage for stage in self.study.stages if not stage.baseline]
         if not rows_by_label or (stages and all(stage.solver.plugin.has_indices for stage in stages)):
             return None
@@ -112,12 +112,12 @@ class Choices:
         label = next((name for name in rules if name in rows_by_label), next(iter(rows_by_label)))
         return label, rows_by_label[label]
 
-    def most_robust(self, excluded: frozenset[int] = frozenset()) -> int | None:
+    def most_robust(self, exclusions: frozenset[int] = frozenset()) -> int | None:
         """The row of the feasible design with the most neighbours that meet all limits, without rows that are
-        `excluded`."""
+        `exclusions`."""
         results = self.read_tolerated()
         rows = [] if results is None else results.rows.tolist()
-        candidates = [i for i, row in enumerate(rows) if self.outcomes.feasible[row] and row not in excluded]
+        candidates = [i for i, row in enumerate(rows) if self.outcomes.feasible[row] and row not in exclusions]
         if results is None or not candidates or not self.problem.objectives:
             return None
         signs = np.array([o.sign for o in self.problem.objectives])

@@ -33,7 +33,7 @@ def importance(problem: Problem, outcomes: Outcomes) -> Floats:
         x = outcomes.X[active_rows, j]
         classes = _classes(x, distinct=p.kind != "real")
         for i in range(len(problem.objectives)):
-            shares[i, j] = _explained(classes, _ranks(outcomes.objectives[active_rows, i]))
+            shares[i, j] = _correlation_ratio(classes, _ranks(outcomes.objectives[active_rows, i]))
     return shares
 
 
@@ -53,7 +53,7 @@ def _classes(x: Floats, *, distinct: bool) -> Floats:
     return np.asarray(np.floor((_ranks(x) - 0.5) / len(x) * count))
 
 
-def _explained(classes: Floats, ranks: Floats) -> float:
+def _correlation_ratio(classes: Floats, ranks: Floats) -> float:
     """The adjusted correlation ratio."""
     total_variation = float(((ranks - ranks.mean()) ** 2).sum())
     members = [ranks[classes == class_number] for class_number in np.unique(classes)]

@@ -27,12 +27,12 @@ class Summary:
     counts: Mapping[str, int]
     front: int
     columns: Sequence[table.Column]
-    chosen: Mapping[str, int]
+    rows_by_label: Mapping[str, int]
 
     def text(
         self,
         path: Path,
-        recommended: tuple[str, int] | None,
+        recommendation: tuple[str, int] | None,
         first_choice: tuple[str, int] | None,
         code_differences: Sequence[str],
         never_finite: str,
@@ -44,18 +44,18 @@ class Summary:
         lines = [
             f"{self.title}: {self._numbers}",
             *(f"warning: {difference}" for difference in code_differences),
-            table.as_text(self.columns, self.chosen) if self.chosen else nothing,
+            table.as_text(self.columns, self.rows_by_label) if self.rows_by_label else nothing,
         ]
-        if recommended is not None and first_choice is not None:
-            is_first = recommended == first_choice
+        if recommendation is not None and first_choice is not None:
+            is_first = recommendation == first_choice
             why = "" if is_first else f", because {first_choice[0]} violates limits within its tolerances"
-            lines.append(f"recommended: {recommended[0]}{why}")
+            lines.append(f"recommended: {recommendation[0]}{why}")
         return printable("\n".join([*lines, *notes, f"full report: designopt report {path}"]))
 
     def html(self) -> str:
         """The chosen designs as a table with their number above it."""
         head = f"<b>{html.escape(self.title)}</b>: {self._numbers}"
-        return head + (table.as_html(self.columns, self.chosen) if self.chosen else "")
+        return head + (table.as_html(self.columns, self.rows_by_label) if self.rows_by_label else "")
 
     @property
     def _numbers(self) -> str:
@@ -64,13 +64,13 @@ class Summary:
 
 
 def better_motion_notes(
-    objectives: Sequence[Objective], chosen: Mapping[str, int], better_motions: Mapping[int, float]
+    objectives: Sequence[Objective], rows_by_label: Mapping[str, int], better_motions: Mapping[int, float]
 ) -> list[str]:
-    """A sentence for each of the `chosen` rows for which a program found a motion with a better first objective."""
+    """A sentence for each chosen design for which a program found a motion with a better first objective."""
     return [
         f"{label}: its program found a better motion, with {objectives[0].name} {better_motions[row]:.6g}"
         f" {objectives[0].unit}".rstrip()
-        for label, row in chosen.items()
+        for label, row in rows_by_label.items()
         if row in better_motions
     ]
 

@@ -116,15 +116,15 @@ def stated_units(problem: Problem | StudyDefinition) -> dict[str, tuple[float, s
 
 def stated_constraints(problem: Problem | StudyDefinition) -> list[StudyConstraint]:
     """The limits of `problem` in the units of the study: a limit of a figure in that of `stated_units`."""
-    stated, constraints = stated_units(problem), []
+    figure_units, constraints = stated_units(problem), []
     for c in problem.constraints:
         figure = _figure_of(c)
-        unit = stated[figure[1]][1] if figure is not None and figure[1] in stated else c.stated or c.unit
+        unit = figure_units[figure[1]][1] if figure is not None and figure[1] in figure_units else c.stated or c.unit
         if unit != c.unit and _factor(c.unit, unit) is not None:
             ends = (c.minimum, c.maximum, c.equals)
             low, high, equals = (None if end is None else units.convert(end, c.unit, unit) for end in ends)
-            same = c.expression.in_unit(c.unit, unit)
-            c = replace(c, expression=same, unit=unit, minimum=low, maximum=high, equals=equals)
+            expression = c.expression.in_unit(c.unit, unit)
+            c = replace(c, expression=expression, unit=unit, minimum=low, maximum=high, equals=equals)
         constraints.append(c)
     return constraints
 
@@ -152,10 +152,10 @@ def _scaled(values: Values, factor: float) -> Values:
     return lambda rows: [None if v is None else factor * v for v in values(rows)]
 
 
-def as_text(table: Sequence[Column], chosen: Mapping[str, int]) -> str:
-    """The rows of `chosen` designs, by label, as aligned text."""
+def as_text(table: Sequence[Column], rows_by_label: Mapping[str, int]) -> str:
+    """The designs in the rows `rows_by_label` as aligned text."""
     cells = [["design", *(column.heading for column in table)]]
-    for label, row in chosen.items():
+    for label, row in rows_by_label.items():
         values = [column.values([row])[0] for column in table]
         cells.append([label, *(f"{v:.6g}" if isinstance(v, float) else "-" if v is None else str(v) for v in values)])
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -213,11 +213,11 @@ def _parameters(problem: Problem, X: NDArray[np.float64]) -> list[Column]:
         kind = {"real": "number", "int": "integer"}.get(p.kind) or _kind_of(values)
         j = column_of.get(p.name)
         if j is None:
-            entries: Values = _fixed(problem, X, p)
+            entries: Values = _fixed_values(problem, X, p)
         elif p.kind == "real":
             entries = _numbers(np.where(active[:, j], X[:, j], np.nan))
         else:
-            entries = _coded(X[:, j], active[:, j], values)
+            entries = _coded_values(X[:, j], active[:, j], values)
         as_text = kind == "string" and not all(isinstance(v, str) for v in values)
         parameter_columns.append(
             Column(p.name, "parameter", kind, _as_text(entries) if as_text else entries, p.name, p.unit)  # type: ignore[arg-type]
@@ -260,21 +260,21 @@ def _plain(values: NDArray[Any]) -> Values:
     return lambda rows: values[rows].tolist()
 
 
-def _fixed(problem: Problem, X: NDArray[Any], p: DesignVariable) -> Values:
+def _fixed_values(problem: Problem, X: NDArray[Any], p: DesignVariable) -> Values:
     """The value of a fixed parameter; None in designs in which it is inactive."""
     if p.when:
         return lambda rows: [problem.space.values(x).get(p.name) for x in X[rows].tolist()]
     return lambda rows: [p.values[0]] * len(X[rows])
 
 
-def _coded(x: NDArray[Any], active: NDArray[Any], values: Sequence[Any]) -> Values:
+def _coded_values(x: NDArray[Any], active: NDArray[Any], values: Sequence[Any]) -> Values:
     """Integers, or the values of a choice; None where the parameter is inactive."""
 
-    def some(rows: Rows) -> list[Any]:
+    def values_of(rows: Rows) -> list[Any]:
         pairs = zip(x[rows].tolist(), active[rows].tolist(), strict=True)
         return [(values[int(v)] if values else int(v)) if on else None for v, on in pairs]
 
-    return some
+    return values_of
 
 
 def _as_text(values: Values) -> Values:

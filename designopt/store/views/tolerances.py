@@ -82,14 +82,14 @@ class ToleranceResults:
         """The most important parameter: for meeting the limits if neighbours violate them, else for the objectives; ""
         without variation."""
         effects = self.effects[index]
-        broken = bool(np.any(self.is_recorded[index] & ~self.feasible[index]))
-        shares = effects[:, -1] if broken and np.isfinite(effects[:, -1]).any() else _mean(effects[:, :-1])
+        violates = bool(np.any(self.is_recorded[index] & ~self.feasible[index]))
+        shares = effects[:, -1] if violates and np.isfinite(effects[:, -1]).any() else _mean(effects[:, :-1])
         return self.names[int(np.nanargmax(shares))] if np.isfinite(shares).any() else ""
 
 
-def enough_for(chosen: int) -> int:
-    """Minimum number of designs before `chosen` ones get neighbours within default tolerances."""
-    return math.ceil(LEAST * chosen / SHARE)
+def enough_for(choice_count: int) -> int:
+    """Minimum number of designs before `choice_count` chosen ones get neighbours within default tolerances."""
+    return math.ceil(LEAST * choice_count / SHARE)
 
 
 def _mean(effects: Floats) -> Floats:
@@ -98,11 +98,11 @@ def _mean(effects: Floats) -> Floats:
     return np.asarray(varying.mean(axis=1)) if varying.shape[1] else np.full(len(effects), np.nan)
 
 
-def _ignoring_gaps(what: object, values: Floats) -> Floats:
-    """`what` over the neighbours (r, k, m) with a result; NaN without any."""
+def _ignoring_gaps(statistic: object, values: Floats) -> Floats:
+    """`statistic` over the neighbours (r, k, m) with a result; NaN without any."""
     gone = np.asarray(np.isnan(values).all(axis=1))
     complete = np.where(gone[:, None, :], 0.0, values)
-    return np.asarray(np.where(gone, np.nan, what(complete, axis=1)))  # type: ignore[operator]
+    return np.asarray(np.where(gone, np.nan, statistic(complete, axis=1)))  # type: ignore[operator]
 
 
 def neighbours(problem: Problem, tolerances: Tolerances, X: Floats, count: int, seed: int) -> Floats:
@@ -132,7 +132,7 @@ def read_neighbours(
     k = max(counts[int(number)] for number in numbers[rows])
     N = neighbours(problem, tolerances, X[rows], k, seed)
     planned = np.array([[i < counts[int(number)] for i in range(k)] for number in numbers[rows]])
-    outcomes, is_recorded = _scored(journal, problem, scored_with, N.reshape(len(rows) * k, -1), planned.ravel())
+    outcomes, is_recorded = _outcomes(journal, problem, scored_with, N.reshape(len(rows) * k, -1), planned.ravel())
     signs = np.array([o.sign for o in scored_with.objectives])
     objectives = np.where(outcomes.failed[:, None], np.nan, signs * outcomes.objectives).reshape(len(rows), k, -1)
     names = tuple(tolerance.parameter for tolerance in tolerances.of)
@@ -154,16 +154,16 @@ def read_neighbours(
     )
 
 
-def _scored(
+def _outcomes(
     journal: JournalReader, problem: Problem, scored_with: Problem, N: Floats, planned: Mask
 ) -> tuple[Outcomes, Mask]:
     """The outcomes of the neighbours `N` (n, d), and a mask of those `planned` with complete records."""
     shape = (len(N), len(problem.scenarios))
     records: list[tuple[str, str | None]] = []
     violation = problem.space.relation_violation(N)
-    for keys, is_planned, broken in zip(problem.keys(N), planned.tolist(), (violation > 0.0).tolist(), strict=True):
+    for keys, is_planned, violates in zip(problem.keys(N), planned.tolist(), (violation > 0.0).tolist(), strict=True):
         for key in keys:
-            row = journal.evaluation(key, "status, outputs") if is_planned and not broken else None
+            row = journal.evaluation(key, "status, outputs") if is_planned and not violates else None
             records.append((str(row[0]), row[1]) if row else ("", None))
     status = np.array([status_text for status_text, _ in records], "U12").reshape(shape)
     names, values = recorded_designs.outputs([text for _, text in records], recorded_designs.figure_names(scored_with))

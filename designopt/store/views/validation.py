@@ -57,12 +57,12 @@ def read_validation(
     scored_with: Problem,
     validation: Validation,
     X: Floats,
-    chosen: Mapping[str, int],
+    rows_by_label: Mapping[str, int],
 ) -> ValidationResults | None:
-    """The validation of the `chosen` designs (rows of `X`) in the journal of `problem`, scored by `scored_with`; None
-    without records. Designs chosen for several reasons appear once."""
+    """The validation of the designs in the rows `rows_by_label` of `X` in the journal of `problem`, scored by
+    `scored_with`; None without records. Designs chosen for several reasons appear once."""
     labels: dict[int, list[str]] = {}
-    for label, row in chosen.items():
+    for label, row in rows_by_label.items():
         labels.setdefault(row, []).append(label)
     rows = np.array(list(labels), np.int64)
     keys = validation_keys(problem, validation, X[rows]) if len(rows) else []
@@ -97,11 +97,11 @@ def read_validation(
         feasible_share=np.where(
             is_recorded.any(axis=1), within_limits / np.maximum(is_recorded.sum(axis=1), 1), np.nan
         ),
-        violated=_violated(alone, outcomes, (statuses == "ok").reshape(shape)),
+        violated=_violation_shares(alone, outcomes, (statuses == "ok").reshape(shape)),
     )
 
 
-def _violated(alone: Problem, outcomes: Outcomes, succeeded: Mask) -> dict[str, Floats]:
+def _violation_shares(alone: Problem, outcomes: Outcomes, succeeded: Mask) -> dict[str, Floats]:
     """For each limit of `alone` the share (n,) of the scenarios (n, s) that `succeeded` and violate it; `outcomes` has
     a row for each design and scenario."""
     constraint_values = alone.constraint_values(outcomes.figures)

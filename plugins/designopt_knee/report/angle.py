@@ -73,7 +73,7 @@ def _scuffing(result: Result) -> tuple[str, ...]:
 
 def design_words(result: Result, row: int) -> str:
     """The varying parameters as a legend: stiffness and damping ratio first, by their symbols."""
-    return values_in_words(result, row, symbols={"stiffness": "k", "damping_ratio": "c/k", "damping": "c"}, most=NAMED)
+    return values_in_words(result, row, symbols={"stiffness": "k", "damping_ratio": "c/k", "damping": "c"}, limit=NAMED)
 
 
 def scan(result: Result) -> Grid | None:

@@ -69,7 +69,7 @@ def foreign(title: str, result: Result) -> Section:
 
 def design_words(result: Result, row: int) -> str:
     """The varying parameters as a legend."""
-    return values_in_words(result, row, most=NAMED, digits=3)
+    return values_in_words(result, row, limit=NAMED, digits=3)
 
 
 def scenario_choice(result: Result, scenario_numbers: Sequence[int] | None = None) -> dict[str, list[str]]:

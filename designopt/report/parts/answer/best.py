@@ -36,47 +36,47 @@ def best(result: Result) -> Section | None:
     """Comparison of the chosen designs (best of each objective, compromise) with all their results."""
     if not result.problem.objectives:
         return None
-    chosen = chosen_once(result)
-    if not chosen:
+    rows_by_label = chosen_once(result)
+    if not rows_by_label:
         return Section("Best designs", introduction=without_feasible(result))
-    values_by_name = design_rows(result, chosen)
+    values_by_name = design_rows(result, rows_by_label)
     rows = [(name, *values, _meaning(result, name)) for name, values in values_by_name]
     row_digits = tuple(
         max(parameter_digits(result, p.name, value) for value in values)
         for p, (_, values) in zip(result.problem.space.parameters, values_by_name, strict=False)
     )
-    head = ("", *chosen, "meaning")
+    head = ("", *rows_by_label, "meaning")
     if not any(row[-1] for row in rows):
         head, rows = head[:-1], [row[:-1] for row in rows]
     several = len(result.problem.objectives) > 1
     introduction = "The chosen designs: the best of each objective" if several else "The chosen designs: the best one"
-    baseline_rows, named = set(result.baseline.values()), result.chosen()
+    baseline_rows, labels = set(result.baseline.values()), result.chosen()
     if result.study.choose:
         introduction += ", and the selections of the study's rules"
-    elif "compromise" in named:
+    elif "compromise" in labels:
         introduction += (
             ", and the compromise: the design of the front nearest to the ideal point, with every "
             "objective scaled to its range on the front"
         )
-    if ROBUST in named and not any(choice.method == ROBUST for choice in result.study.choose):
+    if ROBUST in labels and not any(choice.method == ROBUST for choice in result.study.choose):
         introduction += "; the most robust design, because the first choice violates limits within its tolerances"
     findings = [
         f"{label[:1].upper()}{label[1:]}: {describe(result, row)}."
-        for label, row in chosen.items()
+        for label, row in rows_by_label.items()
         if not label.startswith("best ") and row not in baseline_rows
     ]
     if len(result.outcomes) == 1:
         introduction = "The only design" if result.problem.space.free else "All results"
     if baseline_rows:
         introduction += "; and the study's baseline"
-        findings += [_compared(result, name, row) for name, row in result.baseline.items()]
+        findings += [_baseline_comparison(result, name, row) for name, row in result.baseline.items()]
     findings += [sentence(clause) for clause in warnings(result)]
-    stated = len(result.problem.space.parameters) + len(result.problem.objectives)
-    stated += len(stated_constraints(result.problem))
+    row_count = len(result.problem.space.parameters) + len(result.problem.objectives)
+    row_count += len(stated_constraints(result.problem))
     commands = Table(
         "Commands to recompute them",
         ("design", "row", "command"),
-        tuple((label, row, recompute(result, row)) for label, row in chosen.items()),
+        tuple((label, row, recompute(result, row)) for label, row in rows_by_label.items()),
     )
     return Section(
         "Best designs",
@@ -90,7 +90,7 @@ def best(result: Result) -> Section | None:
                 visible_rows=200,
                 digits=answer_digits(result),
                 row_digits=row_digits,
-                folded_from=max(stated, UNFOLDED),
+                folded_from=max(row_count, UNFOLDED),
             ),
             *((commands,) if not result.made_elsewhere else ()),
         ),
@@ -109,7 +109,7 @@ def _meaning(result: Result, label: str) -> str:
     return figure_meaning(result.problem, name) if name in result.outcomes.figures else ""
 
 
-def _compared(result: Result, name: str, row: int) -> str:
+def _baseline_comparison(result: Result, name: str, row: int) -> str:
     """Whether a design of the baseline is on the front, and the number of feasible designs that are better in every
     objective."""
     outcomes = result.outcomes

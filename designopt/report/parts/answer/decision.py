@@ -60,9 +60,9 @@ def decision(result: Result) -> Section | None:
     if m < 2 or len(front) < 2:
         return None
     F = result.outcomes.objectives[front]
-    picked, findings = _picked(result, F, front)
+    selection, findings = _select(result, F, front)
     volume, words = _volume(result, F)
-    figures, tables = _weights(result, F, front, picked)
+    figures, tables = _weights(result, F, front, selection)
     meanings = {c.method: _MEANING[c.method] for c in result.study.choose or DEFAULT}
     return Section(
         "Choosing from the front",
@@ -72,18 +72,18 @@ def decision(result: Result) -> Section | None:
         facts=(*volume, ("designs to choose from", count(len(front)))),
         findings=tuple(findings),
         figures=figures,
-        tables=(*_table(result, front, picked), *tables),
+        tables=(*_table(result, front, selection), *tables),
         notes=words,
     )
 
 
-def _picked(result: Result, F: Floats, front: Rows) -> tuple[dict[str, int | None], list[str]]:
+def _select(result: Result, F: Floats, front: Rows) -> tuple[dict[str, int | None], list[str]]:
     """The index on the front selected by each rule, and its notes."""
     objectives = result.problem.objectives
     names, signs = [o.name for o in objectives], [o.sign for o in objectives]
-    picked: dict[str, int | None] = {}
+    selection: dict[str, int | None] = {}
     findings = []
-    same: dict[int, list[str]] = {}
+    labels_by_index: dict[int, list[str]] = {}
     for choice in result.study.choose or DEFAULT:
         label = rules.label(choice)
         try:
@@ -94,7 +94,7 @@ def _picked(result: Result, F: Floats, front: Rows) -> tuple[dict[str, int | Non
         except rules.DecisionError as error:
             findings.append(f"{label}: {error}.")
             continue
-        picked[label] = index
+        selection[label] = index
         if index is None:
             why = (
                 "none of its designs satisfies the limits"
@@ -103,13 +103,13 @@ def _picked(result: Result, F: Floats, front: Rows) -> tuple[dict[str, int | Non
             )
             findings.append(f"{label}: the front has none; {why}.")
         else:
-            same.setdefault(index, []).append(label)
-    for index, labels in same.items():
+            labels_by_index.setdefault(index, []).append(label)
+    for index, labels in labels_by_index.items():
         verb = "pick" if len(labels) > 1 else "picks"
         findings.append(f"{listed(labels)} {verb} design {front[index]}: {describe(result, int(front[index]))}.")
-    if len(same) == 1 and len(picked) > 1:
+    if len(labels_by_index) == 1 and len(selection) > 1:
         findings.append("All rules agree.")
-    return picked, findings
+    return selection, findings
 
 
 def _robust(result: Result) -> list[str]:
@@ -129,12 +129,12 @@ def _volume(result: Result, F: Floats) -> tuple[tuple[tuple[str, str], ...], tup
     return (("hypervolume", number(rules.hypervolume(F, reference))),), (note,)
 
 
-def _table(result: Result, front: Rows, picked: dict[str, int | None]) -> tuple[Table, ...]:
+def _table(result: Result, front: Rows, selection: dict[str, int | None]) -> tuple[Table, ...]:
     """The designs of the front that rules select, if any."""
     problem = result.problem
     values = objective_values(result)
     rows = []
-    for label, index in picked.items():
+    for label, index in selection.items():
         if index is None:
             continue
         row = int(front[index])
@@ -144,7 +144,7 @@ def _table(result: Result, front: Rows, picked: dict[str, int | None]) -> tuple[
 
 
 def _weights(
-    result: Result, F: Floats, front: Rows, picked: dict[str, int | None]
+    result: Result, F: Floats, front: Rows, selection: dict[str, int | None]
 ) -> tuple[tuple[Figure, ...], tuple[Table, ...]]:
     """The share of weights of the objectives for which each design is chosen."""
     thinned_rows = thinned(np.arange(len(front)), WEIGHED)
@@ -195,13 +195,13 @@ def _weights(
     )
     if len(thinned_rows) < len(front):
         note += f" Based on {count(len(thinned_rows))} designs, evenly spaced on the front."
-    chosen = {int(front[p]) for p in picked.values() if p is not None}
+    rows_of_choices = {int(front[p]) for p in selection.values() if p is not None}
     table = Table(
         "Share of all weights that select a design",
         ("design", *shares, *objective_labels(result.problem)),
         lines,
         note=note + " Highlighted: the selections of the rules above.",
         visible_rows=12,
-        marked=frozenset(k for k, line in enumerate(lines) if line[0] in chosen),
+        marked=frozenset(k for k, line in enumerate(lines) if line[0] in rows_of_choices),
     )
     return (figure,), (table,)

@@ -47,12 +47,12 @@ def improvable_ends(result: Result) -> list[str]:
         return []
     shares = listed([f"{name} by about {number(100.0 * gain, 1)} %" for name, gain in gains.items()])
     first, last = next(iter(gains)), result.study.stages[-1].name
-    fixed = [p.name for p in problem.space.free if p.kind != "real"]
-    limited = f" to a study with {listed(fixed)} fixed" if fixed else ""
+    discrete_names = [p.name for p in problem.space.free if p.kind != "real"]
+    condition = f" to a study with {listed(discrete_names)} fixed" if discrete_names else ""
     return [
         f"a local search would improve the {'end' if len(gains) == 1 else 'ends'} of the front in {shares} or more, by"
         f" a linear estimate from the designs around: raise the budget, or add a stage with {{use: nelder_mead,"
-        f" objective: {first}}} and start_from: {{stage: {last}, nondominated: all}}{limited}"
+        f" objective: {first}}} and start_from: {{stage: {last}, nondominated: all}}{condition}"
     ]
 
 
@@ -66,15 +66,15 @@ def _gain(result: Result, end: int, objective: Floats) -> float:
     alike = np.isfinite(objective) & ~outcomes.failed & (outcomes.X[:, ~real] == outcomes.X[end, ~real]).all(axis=1)
     distance = np.abs(steps[:, real]).max(axis=1, initial=0.0)
     near = np.flatnonzero(alike & (distance > 0.0) & (distance <= _NEIGHBOURHOOD))
-    most = _NEIGHBOURS_PER_PARAMETER * int(real.sum()) + _MORE_NEIGHBOURS
-    near = near[np.argsort(distance[near], kind="stable")][:most]
+    neighbour_limit = _NEIGHBOURS_PER_PARAMETER * int(real.sum()) + _MORE_NEIGHBOURS
+    near = near[np.argsort(distance[near], kind="stable")][:neighbour_limit]
     if len(near) < 2 * real.sum() + 2 or not real.any():
         return 0.0
     columns = np.column_stack([objective, problem.constraint_values(outcomes.figures)])
-    fitted = np.append(near, end)
-    if not np.isfinite(columns[fitted]).all():
+    sample = np.append(near, end)
+    if not np.isfinite(columns[sample]).all():
         return 0.0
-    moves, changes = (a - a.mean(axis=0) for a in (steps[np.ix_(fitted, real)], columns[fitted]))
+    moves, changes = (a - a.mean(axis=0) for a in (steps[np.ix_(sample, real)], columns[sample]))
     slopes, *_ = np.linalg.lstsq(moves, changes, rcond=None)
     residual, spread = ((a**2).sum(axis=0) for a in (changes - moves @ slopes, changes))
     if (residual > (1.0 - _DETERMINED) * spread).any():
@@ -87,7 +87,7 @@ def _gain(result: Result, end: int, objective: Floats) -> float:
     program = scipy.optimize.linprog(slopes[:, 0], rows[~equal], margins[~equal], rows[equal], margins[equal], boxes)
     if not program.success:
         return 0.0
-    reached = U[[end]]
-    reached[0, real] += program.x
-    design = space.from_search(space.lower + reached * (space.upper - space.lower))
+    coordinates = U[[end]]
+    coordinates[0, real] += program.x
+    design = space.from_search(space.lower + coordinates * (space.upper - space.lower))
     return -float(program.fun) if space.relation_violation(design)[0] <= 0.0 else 0.0

@@ -40,7 +40,7 @@ def limits(result: Result) -> Section | None:
     """Active bounds and limits of the front, in words and numbers."""
     front = np.asarray(result.front(), dtype=np.intp)
     if not len(front):  # nor is there one without objectives
-        return _broken(result)
+        return _violations(result)
     if not result.problem.space.free and not result.problem.constraints:
         return None
     findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
@@ -53,8 +53,8 @@ def limits(result: Result) -> Section | None:
     rows = [_row(result, c, front) for c in stated_constraints(result.problem)]
     tables: tuple[Table, ...] = ()
     if rows:
-        where = "on front" if best == _FRONT else f"of {best}"
-        head = ("limit", "violated by", "share of results", f"smallest {where}", f"largest {where}")
+        scope = "on front" if best == _FRONT else f"of {best}"
+        head = ("limit", "violated by", "share of results", f"smallest {scope}", f"largest {scope}")
         tables = (Table("Limits", head, tuple(rows)),)
     return Section(
         "Bounds and limits",
@@ -78,7 +78,7 @@ def _everywhere(result: Result, front: NDArray[np.intp]) -> str:
     return f" for the {plural(len(front), 'design')} of the front{so_far}"
 
 
-def _broken(result: Result) -> Section | None:
+def _violations(result: Result) -> Section | None:
     """Why no design meets all limits; None if one does, or none has a result."""
     table = violated_limits.table(result)
     if table is None:
@@ -129,12 +129,12 @@ def attained_bounds(
     objective, of the best)."""
     clauses = {p.name: list[str]() for p in result.problem.space.free}
     several = len(result.problem.objectives) > 1
-    reached = {(p.name, attained.side) for p, attained in _attained(result, front, NEAR if several else AT_BOUND)}
-    for p, attained in _attained(result, front):
-        if attained.share >= least:
-            where = _in_share(result, front, attained.share, having=bool(p.when))
-            distance = "at" if (p.name, attained.side) in reached else "close to"
-            clauses[p.name].append(f"{p.name} is {distance} its {_bound(p, attained.side)} in {where}{_why(p)}")
+    exact_bounds = {(p.name, bound.side) for p, bound in _active_bounds(result, front, NEAR if several else AT_BOUND)}
+    for p, bound in _active_bounds(result, front):
+        if bound.share >= least:
+            share = _in_share(result, front, bound.share, having=bool(p.when))
+            distance = "at" if (p.name, bound.side) in exact_bounds else "close to"
+            clauses[p.name].append(f"{p.name} is {distance} its {_bound(p, bound.side)} in {share}{_why(p)}")
     if choices:
         X = result.outcomes.X[front]
         active = result.problem.space.active(X)
@@ -149,37 +149,37 @@ def fewer_bounds(result: Result) -> list[str]:
     """One clause about all bounds reached by a smaller share of the front than `WARNED` and not by the recommended
     design; none without any."""
     front = np.asarray(result.front(), dtype=np.intp)
-    attained = _attained(result, front) if len(front) else []
-    of_recommended = {(p.name, a.side) for p, a in _recommended(result)}
-    reached = [
+    bounds = _active_bounds(result, front) if len(front) else []
+    of_recommended = {(p.name, a.side) for p, a in _bounds_of_recommendation(result)}
+    descriptions = [
         f"the {_bound(p, a.side).replace('bound', f'bound of {p.name}')} in {_share(a.share)}{_why(p)}"
-        for p, a in attained
+        for p, a in bounds
         if NOTED <= a.share < WARNED and (p.name, a.side) not in of_recommended
     ]
     best = _best(result, front)
-    return [f"{best} reach{'es' if best == _FRONT else ''} {'; '.join(reached)}"] if reached else []
+    return [f"{best} reach{'es' if best == _FRONT else ''} {'; '.join(descriptions)}"] if descriptions else []
 
 
 def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
     """Clauses about the bounds at which the recommended design lies, with the study's explanation; only bounds reached
     by a smaller share of the front than `below`."""
-    front = {(p.name, a.side): a.share for p, a in _attained(result, np.asarray(result.front(), dtype=np.intp))}
+    front = {(p.name, a.side): a.share for p, a in _active_bounds(result, np.asarray(result.front(), dtype=np.intp))}
     return [
-        f"{p.name} of the recommended design is at its {_bound(p, attained.side)}{_why(p)}"
-        for p, attained in _recommended(result)
-        if front.get((p.name, attained.side), 0.0) < below
+        f"{p.name} of the recommended design is at its {_bound(p, bound.side)}{_why(p)}"
+        for p, bound in _bounds_of_recommendation(result)
+        if front.get((p.name, bound.side), 0.0) < below
     ]
 
 
-def _recommended(result: Result) -> list[tuple[DesignVariable, Attained]]:
+def _bounds_of_recommendation(result: Result) -> list[tuple[DesignVariable, Attained]]:
     """The bounds at which the recommended design lies."""
     recommendation = result.recommended()
     if recommendation is None:
         return []
-    return _attained(result, np.array([recommendation[1]], dtype=np.intp), AT_BOUND, swept=True)
+    return _active_bounds(result, np.array([recommendation[1]], dtype=np.intp), AT_BOUND, swept=True)
 
 
-def _attained(
+def _active_bounds(
     result: Result, rows: NDArray[np.intp], near: float = NEAR, *, swept: bool = False
 ) -> list[tuple[DesignVariable, Attained]]:
     """The active bounds of designs; those of parameters set by a sweep only if `swept`, none of a list of designs."""
@@ -259,18 +259,18 @@ _SIDES = {"min": "lower", "max": "upper"}
 def _row(result: Result, c: StudyConstraint, front: NDArray[np.intp]) -> tuple[object, ...]:
     low, high = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
     has_value = np.isfinite(low) & np.isfinite(high)
-    broken = np.zeros(len(has_value), dtype=bool)
+    is_violated = np.zeros(len(has_value), dtype=bool)
     with np.errstate(invalid="ignore"):
         if c.minimum is not None:
-            broken |= low < c.minimum
+            is_violated |= low < c.minimum
         if c.maximum is not None:
-            broken |= high > c.maximum
+            is_violated |= high > c.maximum
         if c.equals is not None:
-            broken |= unequal(low, high, c.equals) > 0.0
-    broken &= has_value
+            is_violated |= unequal(low, high, c.equals) > 0.0
+    is_violated &= has_value
     count = int(has_value.sum())
-    share = f"{broken.sum() / count:.1%}" if count else "–"
-    return (with_unit(c.name, c.unit), int(broken.sum()), share, float(low[front].min()), float(high[front].max()))
+    share = f"{is_violated.sum() / count:.1%}" if count else "–"
+    return (with_unit(c.name, c.unit), int(is_violated.sum()), share, float(low[front].min()), float(high[front].max()))
 
 
 def _share(share: float) -> str:

@@ -18,7 +18,7 @@ from designopt.report.notable import (
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
 from designopt.report.parts.answer.limits import reached_bounds, sentence
-from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, robust_baseline, untried
+from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, robust_baseline, unknown_robustness
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
@@ -36,9 +36,9 @@ def overview(result: Result) -> Section:
     """The question in words, a short answer with its front, and the effort."""
     study, problem = result.study, result.problem
     outcomes = result.outcomes
-    evaluated = int(np.sum(~outcomes.invalid))
+    valid_count = int(np.sum(~outcomes.invalid))
     invalid = invalid_designs(result)
-    failed = int(np.sum(outcomes.failed & ~invalid))
+    failure_count = int(np.sum(outcomes.failed & ~invalid))
     front = result.front()
     best = "on the Pareto front" if len(problem.objectives) > 1 else "best designs"
     facts = [
@@ -51,7 +51,7 @@ def overview(result: Result) -> Section:
         ),
         ("feasible designs", count(int(np.sum(outcomes.feasible)))),
         *(((best, count(len(front))),) if problem.objectives else ()),
-        ("failed designs", count(failed)),
+        ("failed designs", count(failure_count)),
         *_incomplete(result),
         *((("invalid designs", count(int(invalid.sum()))),) if invalid.any() else ()),
         ("computing time", duration(computing_time(result))),
@@ -59,7 +59,7 @@ def overview(result: Result) -> Section:
     findings = []
     if not len(outcomes):
         findings.append("Nothing has been evaluated yet.")
-    elif not evaluated:
+    elif not valid_count:
         findings.append("Every proposed design violates a relation of the space; none was evaluated.")
     else:
         findings += summary.sentence(result)
@@ -81,11 +81,11 @@ def overview(result: Result) -> Section:
                 *search_to_continue(result),
                 *reached_bounds(result),
                 *recommendation.search_without_gain(result),
-                *untried(result),
+                *unknown_robustness(result),
             )
         ]
         findings += [*recommendation.single_answer(result), *recommendation.changes(result)]
-    if evaluated and not outcomes.feasible.any():
+    if valid_count and not outcomes.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
         findings += [f"{clause[0].upper()}{clause[1:]}."] if (clause := result.never_finite()) else []
         findings += violated_limits.findings(result)
@@ -106,8 +106,8 @@ def _incomplete(result: Result) -> tuple[tuple[str, str], ...]:
     """Number of designs scored with missing scenarios, if the study allows that."""
     if not result.problem.missing:
         return ()
-    some = int(np.sum((result.missing > 0) & ~result.outcomes.failed))
-    return (("scored without all scenarios", count(some)),)
+    incomplete_count = int(np.sum((result.missing > 0) & ~result.outcomes.failed))
+    return (("scored without all scenarios", count(incomplete_count)),)
 
 
 def _nothing(result: Result) -> str:
@@ -128,14 +128,17 @@ def _question(result: Result) -> str:
     for o in problem.objectives:
         aims.setdefault(o.direction, []).append(o.name)
     limits = f", within {plural(len(problem.constraints), 'limit')}" if problem.constraints else ""
-    where = f" in {plural(len(problem.scenarios), 'scenario')}" if len(problem.scenarios) > 1 else ""
+    in_scenarios = f" in {plural(len(problem.scenarios), 'scenario')}" if len(problem.scenarios) > 1 else ""
     if not problem.objectives:
         for_designs = f" for {plural(len(result.outcomes), 'design')}" if problem.space.free else ""
-        return f"What does {result.study.name} give{for_designs}{where}{limits}?"
+        return f"What does {result.study.name} give{for_designs}{in_scenarios}{limits}?"
     names = [p.name for p in problem.space.free]
     if not names:
-        return f"Which {listed([o.name for o in problem.objectives])} does {result.study.name} reach{limits}{where}?"
+        objectives = listed([o.name for o in problem.objectives])
+        return f"Which {objectives} does {result.study.name} reach{limits}{in_scenarios}?"
     free = listed(names) if len(names) <= MAX_LISTED else f"{len(names)} parameters"
     verb_end = "s" if len(names) == 1 else ""
-    aim = " and ".join(f"{direction}{verb_end} {listed(some)}" for direction, some in aims.items())
-    return f"Which {free} of {result.study.name} {aim}{limits}{where}?"
+    aim = " and ".join(
+        f"{direction}{verb_end} {listed(objective_names)}" for direction, objective_names in aims.items()
+    )
+    return f"Which {free} of {result.study.name} {aim}{limits}{in_scenarios}?"

@@ -29,11 +29,11 @@ LISTED_VALUES = 8
 def problem(result: Result) -> Section:
     """Parameters, objectives, conditions and solvers of the study."""
     study, outcomes = result.study, result.outcomes
-    repeated = result.counts["points"] - len(outcomes)
+    repetitions = result.counts["points"] - len(outcomes)
     # A running batch is requested before it is complete; only then are there fewer designs without repetitions.
-    saved = (
-        f"{count(repeated)} of {count(result.counts['points'])} designs were proposed again and not recomputed."
-        if repeated > 0 and result.ended == "done"
+    repetition_note = (
+        f"{count(repetitions)} of {count(result.counts['points'])} designs were proposed again and not recomputed."
+        if repetitions > 0 and result.ended == "done"
         else ""
     )
     return Section(
@@ -42,7 +42,7 @@ def problem(result: Result) -> Section:
         tables=(
             *_parameters(result),
             *_aims(result),
-            _stages(result, saved),
+            _stages(result, repetition_note),
             *_scenarios(result),
         ),
         details=(
@@ -55,7 +55,7 @@ def problem(result: Result) -> Section:
     )
 
 
-def _stages(result: Result, saved: str) -> Table:
+def _stages(result: Result, repetition_note: str) -> Table:
     """The stages with the settings of their solvers that differ from the defaults."""
     rows = [
         (
@@ -70,7 +70,7 @@ def _stages(result: Result, saved: str) -> Table:
     ]
     columns, lines = with_a_value(("stage", "solver", "starts from", "budget", "asked for", "new designs"), rows)
     first = "A design proposed by several stages counts for the first one." if len(rows) > 1 else ""
-    return Table("Stages", columns, lines, note=" ".join(filter(None, (first, saved))))
+    return Table("Stages", columns, lines, note=" ".join(filter(None, (first, repetition_note))))
 
 
 def _parameters(result: Result) -> tuple[Table, ...]:
@@ -80,11 +80,11 @@ def _parameters(result: Result) -> tuple[Table, ...]:
         return ()
     conditional = any(p.when for p in space.parameters)
     head = ("parameter", "range or value", "unit", "scale", *(("active when",) if conditional else ()))
-    listed = result.study.lists_designs
+    lists_designs = result.study.lists_designs
     rows = tuple(
         (
             p.name,
-            (_listed_values(result, p) if listed else "") or range_text(p),
+            (_listed_values(result, p) if lists_designs else "") or range_text(p),
             p.unit,
             _scale(p),
             *((_when(p),) if conditional else ()),
@@ -151,8 +151,8 @@ def _limit_text(c: StudyConstraint, unit: str) -> str:
 
 def use_text(use: Use[Plugin], *, full: bool = False) -> str:
     """A plugin with those of its settings that are not at their defaults, or with all."""
-    stated = {k: v for k, v in use.settings.items() if _differs(use.plugin, k, v) or (full and v is not None)}
-    settings = ", ".join(f"{k}: {value_text(v) if full else short_text(v)}" for k, v in stated.items())
+    values = {k: v for k, v in use.settings.items() if _differs(use.plugin, k, v) or (full and v is not None)}
+    settings = ", ".join(f"{k}: {value_text(v) if full else short_text(v)}" for k, v in values.items())
     return f"{use.plugin.name} ({settings})" if settings else use.plugin.name
 
 
@@ -188,8 +188,8 @@ def _start(stage: Stage) -> str:
     start = stage.start_from
     if start is None:
         return ""
-    where = start.stage if start.stage is not None else f"store {start.store}"
-    return f"{where}, {start.select} {'all' if start.count is None else start.count}"
+    source = start.stage if start.stage is not None else f"store {start.store}"
+    return f"{source}, {start.select} {'all' if start.count is None else start.count}"
 
 
 def _budget(stage: Stage) -> str:

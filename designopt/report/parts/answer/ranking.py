@@ -38,8 +38,10 @@ def ranking(result: Result) -> Section | None:
     first, total = result.problem.objectives[0], len(rows)
     rows = rows[np.argsort(first.sign * values[rows, 0], kind="stable")]
     if total > MOST:
-        named = np.isin(rows, list(result.chosen().values()))
-        rows = rows[np.sort([*np.flatnonzero(named), *np.flatnonzero(~named)[: max(0, MOST - int(named.sum()))]])]
+        is_chosen = np.isin(rows, list(result.chosen().values()))
+        rows = rows[
+            np.sort([*np.flatnonzero(is_chosen), *np.flatnonzero(~is_chosen)[: max(0, MOST - int(is_chosen.sum()))]])
+        ]
     names = {int(row): design_label(result, int(row)) for row in rows}
     findings = []
     for j, objective in enumerate(result.problem.objectives):

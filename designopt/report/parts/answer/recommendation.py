@@ -66,13 +66,15 @@ def _values(result: Result, label: str, row: int) -> Table:
     row_digits: list[int] = []
     for p in problem.space.free:
         if p.name in values:
-            rest = [design.get(p.name, "–") for design in of_baseline]
-            rows.append([p.name, values[p.name], _tolerance(tolerances.get(p.name)), p.unit, *rest])
+            baseline_cells = [design.get(p.name, "–") for design in of_baseline]
+            rows.append([p.name, values[p.name], _tolerance(tolerances.get(p.name)), p.unit, *baseline_cells])
             row_digits.append(parameter_digits(result, p.name, values[p.name]))
     objectives, digits = objective_values(result), answer_digits(result)
     for j, o in enumerate(problem.objectives):
-        rest = [_against(float(objectives[row, j]), float(objectives[i, j]), digits) for i in baseline.values()]
-        rows.append([f"{o.name} ({o.direction})", float(objectives[row, j]), "", o.unit, *rest])
+        baseline_cells = [
+            _against(float(objectives[row, j]), float(objectives[i, j]), digits) for i in baseline.values()
+        ]
+        rows.append([f"{o.name} ({o.direction})", float(objectives[row, j]), "", o.unit, *baseline_cells])
     feasible = result.outcomes.feasible
     marks = ["" if feasible[i] else ", violates limits" for i in baseline.values()]
     labels = [baseline_label(name) + mark for name, mark in zip(baseline, marks, strict=True)]
@@ -183,8 +185,8 @@ def changes(result: Result) -> list[str]:
         return []
     close = [_in_words(side) for side in sides if side[4] <= NEAR]
     if close:
-        which = "limit" if len(close) == 1 else "limits"
-        return [f"Another value of the {which} {listed(close)} would change the answer."]
+        noun = "limit" if len(close) == 1 else "limits"
+        return [f"Another value of the {noun} {listed(close)} would change the answer."]
     nearest = min(sides, key=lambda side: side[4])
     _, _, limit, _, margin = nearest
     text = _in_words(nearest)

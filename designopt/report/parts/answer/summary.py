@@ -43,13 +43,13 @@ def sentence(result: Result) -> list[str]:
     if recommendation is None:
         return []
     if problem.space.free:
-        return [f"The recommended design is {recommended(result)}."]
+        return [f"The recommended design is {recommendation_clause(result)}."]
     rules = listed(list(dict.fromkeys(o.over.plugin.name for o in problem.objectives)))
     over = f", over {plural(len(problem.scenarios), 'scenario')}: {rules}" if len(problem.scenarios) > 1 else ""
     return [f"The result is {describe(result, recommendation[1])}{over}."]
 
 
-def recommended(result: Result) -> str:
+def recommendation_clause(result: Result) -> str:
     """The recommended design in a clause, with the number of neighbours that meet the limits, and the less robust first
     choice; "" without a feasible design."""
     recommendation, near = result.recommended(), result.tolerated()
@@ -76,19 +76,19 @@ def table(result: Result) -> Table | None:
     """The chosen designs with their objectives, and the shares of neighbours and of validation scenarios that meet the
     limits; None if there is only one, which is recommended. Those of the baseline stand beside the recommended one."""
     baseline, shares = set(result.baseline.values()), feasible_shares(result)
-    chosen = {label: row for label, row in chosen_once(result).items() if row not in baseline}
-    if len(chosen) < 2:
+    rows_by_label = {label: row for label, row in chosen_once(result).items() if row not in baseline}
+    if len(rows_by_label) < 2:
         return None
     values = objective_values(result)
     head = ["design", *objective_labels(result.problem), *shares]
     rows: list[tuple[Any, ...]] = []
-    for label, row in chosen.items():
+    for label, row in rows_by_label.items():
         violates = "" if result.outcomes.feasible[row] else " (violates limits)"
         rows.append((label + violates, *map(float, values[row]), *(words(row) for words in shares.values())))
     digits = answer_digits(result)
-    motions = {label: motion for label, row in chosen.items() if (motion := motion_of_program(result, row))}
+    motions = {label: motion for label, row in rows_by_label.items() if (motion := motion_of_program(result, row))}
     note = " ".join(f"{label}: {motion}." for label, motion in motions.items())
-    return Table("In short", tuple(head), tuple(rows), designs=tuple(chosen.values()), digits=digits, note=note)
+    return Table("In short", tuple(head), tuple(rows), designs=tuple(rows_by_label.values()), digits=digits, note=note)
 
 
 def front(result: Result) -> Figure | None:
@@ -101,13 +101,13 @@ def front(result: Result) -> Figure | None:
         wrapped(text, room) if len(text) > room else plain(text)
         for text, room in zip(objective_labels(problem), (ROOM, UPRIGHT), strict=False)
     ]
-    marked, marker_of = list(chosen_once(result).items()), markers_of_rows(result)
-    places = np.array([row for _, row in marked], dtype=np.intp)
+    points, marker_of = list(chosen_once(result).items()), markers_of_rows(result)
+    point_rows = np.array([row for _, row in points], dtype=np.intp)
     markers = {
-        "color": [marker_of[row]["color"] for _, row in marked],
-        "symbol": [marker_of[row]["symbol"] for _, row in marked],
-        "size": [SHARE * marker_of[row]["size"] for _, row in marked],
-        "line": {"color": [marker_of[row]["line"]["color"] for _, row in marked], "width": 1},
+        "color": [marker_of[row]["color"] for _, row in points],
+        "symbol": [marker_of[row]["symbol"] for _, row in points],
+        "size": [SHARE * marker_of[row]["size"] for _, row in points],
+        "line": {"color": [marker_of[row]["line"]["color"] for _, row in points], "width": 1},
     }
     x, y = values[:, 0], values[:, 1]
     line = "lines+markers" if len(problem.objectives) == 2 else "markers"
@@ -119,8 +119,8 @@ def front(result: Result) -> Figure | None:
             "hovertemplate": "%{x:.4g}, %{y:.4g}<extra></extra>",
         },
         {
-            "type": "scatter", "mode": "markers", "x": x[places], "y": y[places], "showlegend": False,
-            "text": [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in marked],
+            "type": "scatter", "mode": "markers", "x": x[point_rows], "y": y[point_rows], "showlegend": False,
+            "text": [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in points],
             "hovertemplate": hover_template,
             "marker": markers,
         },
@@ -131,5 +131,5 @@ def front(result: Result) -> Figure | None:
         "The front, with the chosen designs",
         {"data": data, "layout": layout(**axes, margin=margin)},
         height=HEIGHT,
-        designs={0: rows, 1: places},
+        designs={0: rows, 1: point_rows},
     )

@@ -29,22 +29,22 @@ _ON, _BEHIND = "of the front", "behind the front"
 def tolerances(result: Result) -> Section | None:
     """Designs and their neighbours within the tolerances: share that meets the limits, worst value and spread of each
     objective, and the most important parameter."""
-    tolerated = result.tolerated()
+    neighbours = result.tolerated()
     study = (result.original or result).study
-    if tolerated is None or study.tolerances is None:
+    if neighbours is None or study.tolerances is None:
         return None
-    words = listed([described(t, _unit(result, t)) for t in study.tolerances.of])
-    stated = "assumed, because the study states none" if study.tolerances.assumed else "stated in the study"
-    chosen = {
-        label: index for label, row in chosen_once(result).items() if (index := tolerated.index_of(row)) is not None
+    words = listed([tolerance_text(t, _unit(result, t)) for t in study.tolerances.of])
+    source = "assumed, because the study states none" if study.tolerances.assumed else "stated in the study"
+    index_by_label = {
+        label: index for label, row in chosen_once(result).items() if (index := neighbours.index_of(row)) is not None
     }
-    named = {index: label for label, index in chosen.items()}
+    label_by_index = {index: label for label, index in index_by_label.items()}
     several = len(result.problem.objectives) > 1  # else all others are worse
-    order = [*named, *(i for i in range(len(tolerated)) if several and i not in named)]
-    on_front = np.isin(tolerated.rows[order[len(named) :]], result.front())
+    order = [*label_by_index, *(i for i in range(len(neighbours)) if several and i not in label_by_index)]
+    on_front = np.isin(neighbours.rows[order[len(label_by_index) :]], result.front())
     sizes = {_ON: int(on_front.sum()), _BEHIND: int((~on_front).sum())}
-    further = [f"{count(size)} {where}" for where, size in sizes.items() if size]
-    most = plural(int(tolerated.is_recorded.sum(axis=1).max()), "neighbour")
+    remainder = [f"{count(size)} {position}" for position, size in sizes.items() if size]
+    neighbour_count = plural(int(neighbours.is_recorded.sum(axis=1).max()), "neighbour")
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in (*fragile(result), *narrow_front(result))]
     if not fragile(result) and result.problem.constraints:
         findings.append(
@@ -52,20 +52,20 @@ def tolerances(result: Result) -> Section | None:
         )
     return Section(
         "Tolerances",
-        introduction=f"Designs with parameter deviations of {words} ({stated}): each has "
-        f"{most}, points of a Sobol' sequence within these tolerances.",
+        introduction=f"Designs with parameter deviations of {words} ({source}): each has "
+        f"{neighbour_count}, points of a Sobol' sequence within these tolerances.",
         findings=tuple(findings),
-        tables=(_table(result, tolerated, order, named), _effects(result, tolerated, named)),
-        notes=(f"Further designs are listed below the chosen ones: {listed(further)}.",) if further else (),
+        tables=(_table(result, neighbours, order, label_by_index), _effects(result, neighbours, label_by_index)),
+        notes=(f"Further designs are listed below the chosen ones: {listed(remainder)}.",) if remainder else (),
     )
 
 
 def fragile(result: Result) -> list[str]:
     """A clause for each chosen design with too few neighbours within the limits."""
     return [
-        f"{label} {_lost(violated, without)} of {total} neighbours within its tolerances{assumed_size(result)}"
+        f"{label} {_lost(violations, without)} of {total} neighbours within its tolerances{assumed_size(result)}"
         f"{_because(name)}"
-        for label, violated, without, total, name in _fragile(result)
+        for label, violations, without, total, name in _fragile(result)
     ]
 
 
@@ -75,25 +75,26 @@ def fragile_in_short(result: Result) -> list[str]:
     if len(fragile_designs) < 2:
         return fragile(result)
     violate, have_none = (
-        any(violated for _, violated, *_ in fragile_designs),
+        any(violations for _, violations, *_ in fragile_designs),
         any(without for _, _, without, *_ in fragile_designs),
     )
-    what = " or ".join(["violate limits"] * violate + ["have no result"] * have_none)
-    each = listed(
-        [
-            f"{label} {_lost(violated, without) if violate and have_none else f'in {violated + without}'} of {total}"
-            for label, violated, without, total, _ in fragile_designs
-        ]
-    )
+    predicate = " or ".join(["violate limits"] * violate + ["have no result"] * have_none)
+    shares = [
+        f"{label} {_lost(violations, without) if violate and have_none else f'in {violations + without}'} of {total}"
+        for label, violations, without, total, _ in fragile_designs
+    ]
     names = dict.fromkeys(name for *_, name in fragile_designs if name)
-    where = f"in some neighbours within their tolerances{assumed_size(result)}"
-    return [f"{len(fragile_designs)} of the chosen designs {what} {where}: {each}" + _because(listed(list(names)))]
+    in_neighbours = f"in some neighbours within their tolerances{assumed_size(result)}"
+    return [
+        f"{len(fragile_designs)} of the chosen designs {predicate} {in_neighbours}: {listed(shares)}"
+        + _because(listed(list(names)))
+    ]
 
 
 def assumed_size(result: Result) -> str:
     """`` (±1 % assumed)``, or "" for tolerances that the study states."""
-    stated = (result.original or result).study.tolerances
-    return f" (±{number(100.0 * ASSUMED)} % assumed)" if stated is not None and stated.assumed else ""
+    tolerances = (result.original or result).study.tolerances
+    return f" (±{number(100.0 * ASSUMED)} % assumed)" if tolerances is not None and tolerances.assumed else ""
 
 
 def without_robust_choice(result: Result) -> list[str]:
@@ -126,18 +127,18 @@ def robust_baseline(result: Result) -> list[str]:
     return [f"the limits hold in {listed(robust)}: a baseline is compared, not recommended"]
 
 
-def untried(result: Result) -> list[str]:
+def unknown_robustness(result: Result) -> list[str]:
     """A clause if a completed run had too few designs for an evaluation of neighbours; else none."""
-    tolerances, chosen = (result.original or result).study.tolerances, set(result.chosen().values())
+    tolerances, rows_of_choices = (result.original or result).study.tolerances, set(result.chosen().values())
     if tolerances is None or not tolerances.assumed or tolerances.neighbours is not None or result.ended != "done":
         return []
     if result.programs() or result.study.lists_designs:  # few are meant
         return []
-    designs, enough = len(result.outcomes), enough_for(len(chosen))
+    designs, enough = len(result.outcomes), enough_for(len(rows_of_choices))
     if designs < 2 or designs >= enough or result.tolerated() is not None:
         return []
-    few = f"{plural(designs, 'design')} are too few to check the robustness of the chosen ones"
-    return [f"{few}: at least {count(enough)} are needed, or a tolerance in the space"]
+    shortage = f"{plural(designs, 'design')} are too few to check the robustness of the chosen ones"
+    return [f"{shortage}: at least {count(enough)} are needed, or a tolerance in the space"]
 
 
 def narrow_front(result: Result) -> list[str]:
@@ -150,12 +151,12 @@ def narrow_front(result: Result) -> list[str]:
     values = objective_values(result)[front]
     low, high = values.min(axis=0), values.max(axis=0)
     share = max((t.size for t in tolerances.of if t.relative and not tolerances.assumed), default=0.0)
-    allowed = share * np.abs(values).max(axis=0)
+    tolerance = share * np.abs(values).max(axis=0)
     index = None if near is None else near.index_of(recommendation[1])
     if near is not None and index is not None:
         around = np.vstack([near.objectives[index], objective_values(result)[recommendation[1]]])
-        allowed = np.maximum(allowed, np.nanmax(around, axis=0) - np.nanmin(around, axis=0))
-    narrow = high - low <= allowed
+        tolerance = np.maximum(tolerance, np.nanmax(around, axis=0) - np.nanmin(around, axis=0))
+    narrow = high - low <= tolerance
     ranges = [
         f"{o.name} ({number(float(a))} to {number(float(b))}{f' {o.unit}' if o.unit else ''})"
         for o, a, b, is_narrow in zip(objectives, low, high, narrow, strict=True)
@@ -175,39 +176,39 @@ def _because(name: str) -> str:
     return f"; {name} {'have' if several else 'has'} the largest influence" if name else ""
 
 
-def _lost(violated: int, without: int) -> str:
+def _lost(violations: int, without: int) -> str:
     """Status of the infeasible neighbours; " of 16" follows."""
-    clauses = [f"violates limits in {violated}"] * (violated > 0) + [f"has no result in {without}"] * (without > 0)
+    clauses = [f"violates limits in {violations}"] * (violations > 0) + [f"has no result in {without}"] * (without > 0)
     return " and ".join(clauses)
 
 
 def _fragile(result: Result) -> list[tuple[str, int, int, int, str]]:
     """The chosen designs, except the baseline, with too few neighbours within the limits: label, number that violate
     limits, number without a result, their total, and the most important parameter."""
-    tolerated = result.tolerated()
-    if tolerated is None:
+    neighbours = result.tolerated()
+    if neighbours is None:
         return []
     baseline_rows = set(result.baseline.values())
     fragile_designs = []
     for row, labels in chosen_labels(result).items():
-        index = tolerated.index_of(row)
+        index = neighbours.index_of(row)
         if (
             index is None
             or row in baseline_rows
             or not result.outcomes.feasible[row]
-            or tolerated.share[index] >= ENOUGH
+            or neighbours.share[index] >= ENOUGH
         ):
             continue
-        is_recorded, feasible = tolerated.is_recorded[index], tolerated.feasible[index]
-        without = int((is_recorded & np.isnan(tolerated.objectives[index]).any(axis=1)).sum())
-        violated = int((is_recorded & ~feasible).sum()) - without
+        is_recorded, feasible = neighbours.is_recorded[index], neighbours.feasible[index]
+        without = int((is_recorded & np.isnan(neighbours.objectives[index]).any(axis=1)).sum())
+        violations = int((is_recorded & ~feasible).sum()) - without
         fragile_designs.append(
-            (as_subject(labels), violated, without, int(is_recorded.sum()), tolerated.matters(index))
+            (as_subject(labels), violations, without, int(is_recorded.sum()), neighbours.matters(index))
         )
     return fragile_designs
 
 
-def described(tolerance: Tolerance, unit: str) -> str:
+def tolerance_text(tolerance: Tolerance, unit: str) -> str:
     """A tolerance in words."""
     size = f"{number(100.0 * tolerance.size)} %" if tolerance.relative else f"{number(tolerance.size)} {unit}".rstrip()
     return f"{tolerance.parameter} {'a standard deviation of' if tolerance.normal else '±'} {size}".replace("± ", "±")
@@ -217,32 +218,31 @@ def _unit(result: Result, tolerance: Tolerance) -> str:
     return next(p.unit for p in result.problem.space.parameters if p.name == tolerance.parameter)
 
 
-def _table(result: Result, tolerated: ToleranceResults, order: list[int], named: dict[int, str]) -> Table:
+def _table(result: Result, neighbours: ToleranceResults, order: list[int], label_by_index: dict[int, str]) -> Table:
     """Results of the neighbours, design by design: the chosen ones, then others of the front and behind it."""
     signs = np.array([o.sign for o in result.problem.objectives])
-    values, worst, spread = objective_values(result), tolerated.worst(signs), tolerated.spread
+    values, worst, spread = objective_values(result), neighbours.worst(signs), neighbours.spread
     labels = objective_labels(result.problem)
     head = ["design", "row", "neighbours feasible", "share [%]", "matters most"]
     head += [name for label in labels for name in (label, "worst", "spread")]
     rows, front = [], set(result.front())
     for i in order:
-        row = int(tolerated.rows[i])
+        row = int(neighbours.rows[i])
         each = [float(v) for j in range(len(labels)) for v in (values[row, j], worst[i, j], spread[i, j])]
-        feasible = f"{int(tolerated.feasible[i].sum())} of {int(tolerated.is_recorded[i].sum())}"
-        share = 100.0 * float(tolerated.share[i])
-        rows.append(
-            (named.get(i, _ON if row in front else _BEHIND), row, feasible, share, tolerated.matters(i) or "–", *each)
-        )
+        feasible = f"{int(neighbours.feasible[i].sum())} of {int(neighbours.is_recorded[i].sum())}"
+        share = 100.0 * float(neighbours.share[i])
+        label = label_by_index.get(i, _ON if row in front else _BEHIND)
+        rows.append((label, row, feasible, share, neighbours.matters(i) or "–", *each))
     note = "Worst value and standard deviation over all neighbours with a result."
     return Table("Designs within their tolerances", tuple(head), tuple(rows), visible_rows=40, note=note)
 
 
-def _effects(result: Result, tolerated: ToleranceResults, named: dict[int, str]) -> Table:
+def _effects(result: Result, neighbours: ToleranceResults, label_by_index: dict[int, str]) -> Table:
     """Variance explained by each parameter, for the chosen designs."""
     labels = [*(o.name for o in result.problem.objectives), *(["limits"] if result.problem.constraints else [])]
     rows = []
-    for index, label in named.items():
-        for name, shares in zip(tolerated.names, tolerated.effects[index], strict=True):
+    for index, label in label_by_index.items():
+        for name, shares in zip(neighbours.names, neighbours.effects[index], strict=True):
             rows.append((label, name, *("–" if np.isnan(v) else 100.0 * float(v) for v in shares[: len(labels)])))
     return Table(
         "Variance explained by the parameters [%]",

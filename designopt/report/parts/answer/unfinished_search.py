@@ -30,8 +30,8 @@ def search_to_continue(result: Result) -> list[str]:
     with a value of a choice that it left early."""
     if result.ended != "done" or result.study.lists_designs:
         return []
-    unfinished = improvable_ends(result) or still_improving(result) or not_converged(result)
-    return [*unfinished, *rarely_tried(result)]
+    clauses = improvable_ends(result) or still_improving(result) or not_converged(result)
+    return [*clauses, *rarely_tried(result)]
 
 
 def still_improving(result: Result) -> list[str]:
@@ -51,15 +51,19 @@ def still_improving(result: Result) -> list[str]:
     is_before = np.ones(len(values), dtype=bool)
     is_before[last] = False
     best, before = values.min(axis=0), values[is_before].min(axis=0, initial=np.inf)
-    more = f"continue with {resume_command(result.path)} --budget {stages[-1].name}={2 * budget}"
+    advice = f"continue with {resume_command(result.path)} --budget {stages[-1].name}={2 * budget}"
     if not np.isfinite(best).all():
         return []
     if not np.isfinite(before).all():
-        return [f"the first feasible design is among the last tenth of the designs: {more}"]
+        return [f"the first feasible design is among the last tenth of the designs: {advice}"]
     sizes = np.maximum(np.abs(before), np.abs(best))
     gains = np.divide(before - best, sizes, out=np.zeros_like(best), where=sizes > 0.0)
-    improved = [f"{o.name} by {number(100.0 * g, 2)} %" for o, g in zip(objectives, gains, strict=True) if g > _GAIN]
-    return [f"the last tenth of the designs still improved the best {listed(improved)}: {more}"] if improved else []
+    improvements = [
+        f"{o.name} by {number(100.0 * g, 2)} %" for o, g in zip(objectives, gains, strict=True) if g > _GAIN
+    ]
+    if not improvements:
+        return []
+    return [f"the last tenth of the designs still improved the best {listed(improvements)}: {advice}"]
 
 
 def not_converged(result: Result) -> list[str]:
@@ -100,18 +104,18 @@ def rarely_tried(result: Result) -> list[str]:
     outcomes, space = result.outcomes, result.problem.space
     if not result.problem.objectives or not outcomes.feasible.any():
         return []
-    tried = space.active(outcomes.X) & ~outcomes.invalid[:, None]
+    is_active = space.active(outcomes.X) & ~outcomes.invalid[:, None]
     solver, clauses = result.study.stages[-1].solver.plugin.name, []
     or_with_gp = "" if solver in ("gp", "auto") else ", or with gp"
     for j, parameter in enumerate(space.free):
         if parameter.kind != "choice":
             continue
-        values = outcomes.X[tried[:, j], j].astype(int)
-        is_feasible = outcomes.feasible[tried[:, j]]
+        values = outcomes.X[is_active[:, j], j].astype(int)
+        is_feasible = outcomes.feasible[is_active[:, j]]
         counts = np.bincount(values, minlength=len(parameter.values))
         feasible_counts = np.bincount(values[is_feasible], minlength=len(parameter.values))
-        few = (counts < _RARELY * len(values) / len(parameter.values)) & (feasible_counts == 0)
-        rare = [f"{parameter.values[i]} ({plural(int(counts[i]), 'design')})" for i in np.flatnonzero(few)]
+        is_rare = (counts < _RARELY * len(values) / len(parameter.values)) & (feasible_counts == 0)
+        rare = [f"{parameter.values[i]} ({plural(int(counts[i]), 'design')})" for i in np.flatnonzero(is_rare)]
         if rare:
             verb, with_it = ("was", "with it") if len(rare) == 1 else ("were", "with each")
             clauses.append(

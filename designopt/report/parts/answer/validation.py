@@ -35,8 +35,8 @@ def validation(result: Result) -> Section | None:
         if total
         else "The chosen designs in the validation scenarios"
     )
-    validated = result.validation()
-    if validated is None or not len(validated.rows):
+    validation_results = result.validation()
+    if validation_results is None or not len(validation_results.rows):
         why = (
             "They are evaluated after the last stage."
             if result.ended != "done"
@@ -45,15 +45,15 @@ def validation(result: Result) -> Section | None:
         return Section("Validation", introduction=f"{introduction}. {why}")
     levels = study.validate.quantiles
     limits = bool(result.problem.constraints)
-    failed = (validated.statuses != "ok") & (validated.statuses != "")
+    failed = (validation_results.statuses != "ok") & (validation_results.statuses != "")
     return Section(
         "Validation",
         introduction=introduction + ": do the results of the search hold there?",
-        findings=tuple(_findings(result, validated, levels, failed)),
-        figures=(_boxes(result, validated),),
+        findings=tuple(_findings(result, validation_results, levels, failed)),
+        figures=(_boxes(result, validation_results),),
         tables=(
-            _quantiles(result, validated, levels),
-            *((_limits(validated, failed),) if limits or failed.any() else ()),
+            _quantiles(result, validation_results, levels),
+            *((_limits(validation_results, failed),) if limits or failed.any() else ()),
         ),
         notes=(
             "Boxes: quartiles and median over the scenarios; whiskers extend to the last value within "
@@ -63,13 +63,13 @@ def validation(result: Result) -> Section | None:
     )
 
 
-def _findings(result: Result, validated: Any, levels: tuple[float, ...], failed: Mask) -> list[str]:
+def _findings(result: Result, validation_results: Any, levels: tuple[float, ...], failed: Mask) -> list[str]:
     sentences = []
     problem = result.problem
-    for i, label in enumerate(validated.labels):
+    for i, label in enumerate(validation_results.labels):
         parts = []
         for j, o in enumerate(problem.objectives):
-            q = validated.quantiles[i, j]
+            q = validation_results.quantiles[i, j]
             # The unfavourable end: the largest quantile of a minimised objective, the smallest of a maximised one.
             k = int(np.argmax(levels)) if o.sign > 0 else int(np.argmin(levels))
             share = levels[k] if o.sign > 0 else 1.0 - levels[k]
@@ -78,9 +78,11 @@ def _findings(result: Result, validated: Any, levels: tuple[float, ...], failed:
                 parts.append(f"{o.name} {side} {number(float(q[k]))} {o.unit}".rstrip() + f" in {_percent(share)}")
         text = f"{_capital(label)}: {listed(parts)} of the scenarios" if parts else f"{_capital(label)}: no result"
         if problem.constraints:
-            low, high = wilson(float(validated.feasible_share[i]), int((validated.statuses[i] != "").sum()))
+            low, high = wilson(
+                float(validation_results.feasible_share[i]), int((validation_results.statuses[i] != "").sum())
+            )
             text += (
-                f"; all limits hold in {_percent(float(validated.feasible_share[i]))} "
+                f"; all limits hold in {_percent(float(validation_results.feasible_share[i]))} "
                 f"(95 % interval {number(100.0 * low, 3)} to {number(100.0 * high, 3)} %)"
             )
         if failed[i].any():
@@ -92,12 +94,16 @@ def _findings(result: Result, validated: Any, levels: tuple[float, ...], failed:
 def feasible_shares(result: Result) -> dict[str, Callable[[int], str]]:
     """By head the columns of the chosen designs: how many neighbours within the tolerances, and in which share of the
     validation scenarios, a row of the result satisfies the limits; without those that were not evaluated."""
-    near, validated = result.tolerated(), result.validation()
+    near, validation_results = result.tolerated(), result.validation()
     columns: dict[str, Callable[[int], str]] = {}
     if near is not None:
         columns["neighbours feasible"] = near.words
-    if validated is not None and result.problem.constraints:
-        shares = dict(zip(validated.rows.tolist(), map(_percent, validated.feasible_share.tolist()), strict=True))
+    if validation_results is not None and result.problem.constraints:
+        shares = dict(
+            zip(
+                validation_results.rows.tolist(), map(_percent, validation_results.feasible_share.tolist()), strict=True
+            )
+        )
         columns["validation feasible"] = lambda row: shares.get(row, "–")
     return columns
 
@@ -105,19 +111,19 @@ def feasible_shares(result: Result) -> dict[str, Callable[[int], str]]:
 def rarely_valid(result: Result) -> list[str]:
     """A clause if the recommended design satisfies the limits in fewer than `ENOUGH` of the validation scenarios, with
     the limit that most of them violate; else none."""
-    recommendation, validated = result.recommended(), result.validation()
-    if recommendation is None or validated is None or not result.problem.constraints:
+    recommendation, validation_results = result.recommended(), result.validation()
+    if recommendation is None or validation_results is None or not result.problem.constraints:
         return []
-    indices = np.flatnonzero(validated.rows == recommendation[1])
-    if not len(indices) or not validated.feasible_share[indices[0]] < ENOUGH:
+    indices = np.flatnonzero(validation_results.rows == recommendation[1])
+    if not len(indices) or not validation_results.feasible_share[indices[0]] < ENOUGH:
         return []
     i = int(indices[0])
-    total = plural(int((validated.statuses[i] != "").sum()), "validation scenario")
-    shares = {name: float(share[i]) for name, share in validated.violated.items()}
+    total = plural(int((validation_results.statuses[i] != "").sum()), "validation scenario")
+    shares = {name: float(share[i]) for name, share in validation_results.violated.items()}
     worst = max(shares, key=shares.__getitem__)
-    most = f"; {worst} is violated in {_percent(shares[worst])}" if shares[worst] > 0.0 else ""
-    share = _percent(float(validated.feasible_share[i]))
-    return [f"{recommendation[0]} satisfies all limits in only {share} of {total}{most}"]
+    worst_limit = f"; {worst} is violated in {_percent(shares[worst])}" if shares[worst] > 0.0 else ""
+    share = _percent(float(validation_results.feasible_share[i]))
+    return [f"{recommendation[0]} satisfies all limits in only {share} of {total}{worst_limit}"]
 
 
 def _capital(label: str) -> str:
@@ -139,19 +145,19 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     return max(0.0, (middle - half) / (1.0 + square)), min(1.0, (middle + half) / (1.0 + square))
 
 
-def _boxes(result: Result, validated: Any) -> Figure:
+def _boxes(result: Result, validation_results: Any) -> Figure:
     """One box for each design; the selector sets the objective."""
-    feasible = result.outcomes.feasible[np.asarray(validated.rows)]
-    framed = feasible if feasible.any() else ~feasible
-    labels = [plain(t if len(t) <= 40 else t[:39] + "…") for t in validated.labels]
+    feasible = result.outcomes.feasible[np.asarray(validation_results.rows)]
+    in_frame = feasible if feasible.any() else ~feasible
+    labels = [plain(t if len(t) <= 40 else t[:39] + "…") for t in validation_results.labels]
     labels_of = objective_labels(result.problem)
-    study_values = objective_values(result)[np.asarray(validated.rows)]
-    step = max(1, -(-validated.objectives.shape[2] // DRAWN))
+    study_values = objective_values(result)[np.asarray(validation_results.rows)]
+    step = max(1, -(-validation_results.objectives.shape[2] // DRAWN))
     diamond = {"symbol": "diamond", "size": 10, "color": "@ink", "line": {"color": "@surface", "width": 1}}
     in_study = "in the study's scenarios"
 
     def draw(j: int) -> list[Trace]:
-        finite_values = [x[np.isfinite(x)] for x in validated.objectives[:, j, ::step]]
+        finite_values = [x[np.isfinite(x)] for x in validation_results.objectives[:, j, ::step]]
         return [
             *(
                 {"type": "box", "orientation": "h", "name": label, "x": x, "y": [label] * len(x), "hoverinfo": "x",
@@ -168,20 +174,22 @@ def _boxes(result: Result, validated: Any) -> Figure:
         draw,
         bare_layout(yaxis=axis("", type="category", autorange="reversed"), boxgap=0.35),
         view=lambda j: {
-            "xaxis": axis(plain(labels_of[j]), **_scale(validated.objectives[:, j], study_values[:, j], framed))
+            "xaxis": axis(
+                plain(labels_of[j]), **_scale(validation_results.objectives[:, j], study_values[:, j], in_frame)
+            )
         },
         height=52 * len(labels) + 130,
         note=f"Every {step}th scenario is drawn." if step > 1 else "",
     )
 
 
-def _scale(values: Floats, study_values: Floats, framed: Mask) -> dict[str, Any]:
-    """The axis of `values` (designs, scenarios), without those far from the boxes of `framed` designs."""
+def _scale(values: Floats, study_values: Floats, in_frame: Mask) -> dict[str, Any]:
+    """The axis of `values` (designs, scenarios), without those far from the boxes of `in_frame` designs."""
     scale = scale_for(values)
     finite_values = [x[np.isfinite(x)] for x in values]
     if scale or not any(len(x) for x in finite_values):
         return {"type": "linear", **scale}
-    boxes = [x for x, is_framed in zip(finite_values, framed, strict=True) if is_framed and len(x)]
+    boxes = [x for x, is_framed in zip(finite_values, in_frame, strict=True) if is_framed and len(x)]
     if not boxes:
         return {"type": "linear"}
     quartiles = np.array([np.percentile(x, (25, 75)) for x in boxes])
@@ -189,7 +197,7 @@ def _scale(values: Floats, study_values: Floats, framed: Mask) -> dict[str, Any]
     reaches = [
         *(quartiles[:, 0] - 3 * length),
         *(quartiles[:, 1] + 3 * length),
-        *study_values[framed & np.isfinite(study_values)],
+        *study_values[in_frame & np.isfinite(study_values)],
     ]
     ends = np.array([min(reaches), max(reaches)])
     smallest, largest = (
@@ -202,21 +210,21 @@ def _scale(values: Floats, study_values: Floats, framed: Mask) -> dict[str, Any]
     return {"type": "linear", "range": [float(v) for v in limits + 0.04 * np.ptp(limits) * np.array([-1.0, 1.0])]}
 
 
-def _quantiles(result: Result, validated: Any, levels: tuple[float, ...]) -> Table:
+def _quantiles(result: Result, validation_results: Any, levels: tuple[float, ...]) -> Table:
     scenarios = result.study.validate.scenarios  # type: ignore[union-attr]
     study_values = objective_values(result)
     rows = []
-    for i, label in enumerate(validated.labels):
+    for i, label in enumerate(validation_results.labels):
         for j, (title, o) in enumerate(zip(objective_labels(result.problem), result.problem.objectives, strict=True)):
-            values = o.sign * validated.objectives[i, j]
+            values = o.sign * validation_results.objectives[i, j]
             worst = int(np.nanargmax(values)) if np.isfinite(values).any() else None
             rows.append(
                 (
                     label,
                     title,
-                    float(study_values[validated.rows[i], j]),
-                    *(float(q) for q in validated.quantiles[i, j]),
-                    "–" if worst is None else float(validated.objectives[i, j, worst]),
+                    float(study_values[validation_results.rows[i], j]),
+                    *(float(q) for q in validation_results.quantiles[i, j]),
+                    "–" if worst is None else float(validation_results.objectives[i, j, worst]),
                     "–" if worst is None else _with_conditions(scenarios[worst]),
                 )
             )
@@ -232,10 +240,12 @@ def _with_conditions(scenario: Any) -> str:
     return f"{scenario.name} ({values})" if values else str(scenario.name)
 
 
-def _limits(validated: Any, failed: Mask) -> Table:
+def _limits(validation_results: Any, failed: Mask) -> Table:
     rows = []
-    for i, (label, share, lost) in enumerate(zip(validated.labels, validated.feasible_share, failed, strict=True)):
-        ends = wilson(float(share), int((validated.statuses[i] != "").sum()))
+    for i, (label, share, lost) in enumerate(
+        zip(validation_results.labels, validation_results.feasible_share, failed, strict=True)
+    ):
+        ends = wilson(float(share), int((validation_results.statuses[i] != "").sum()))
         interval = " to ".join(number(100.0 * end, 3) for end in ends) + " %"
         rows.append((label, _percent(float(share)), interval, count(int(lost.sum()))))
     return Table(

@@ -47,11 +47,11 @@ class BrokenLimit(NamedTuple):
 
 
 def broken_limits(result: Result) -> list[BrokenLimit]:
-    """The limits of `violated` if no design meets all limits; else empty."""
-    return [] if result.outcomes.feasible.any() else violated(result)
+    """The limits of `violations` if no design meets all limits; else empty."""
+    return [] if result.outcomes.feasible.any() else violations(result)
 
 
-def violated(result: Result) -> list[BrokenLimit]:
+def violations(result: Result) -> list[BrokenLimit]:
     """The limits violated by designs with a result, most violated first, then by `distance`."""
     limits = [
         BrokenLimit(f"{c.name} {_SIGNS[limit.side]} {number(limit.limit)} {c.unit}".rstrip(), c.unit, limit)
@@ -59,14 +59,14 @@ def violated(result: Result) -> list[BrokenLimit]:
         for limit in activity.limits(result.problem, result.outcomes, c)
         if limit.broken.any()
     ]
-    return sorted(limits, key=lambda one: (-one.share, -one.distance))
+    return sorted(limits, key=lambda limit: (-limit.share, -limit.distance))
 
 
 def conflicts(limits: list[BrokenLimit]) -> list[str]:
     """Sentences about pairs of limits that some designs meet separately, but none together."""
     apart = (
         f"No evaluated design satisfies both {a.text} and {b.text}."
-        for a, b in combinations([one for one in limits if one.share < 1.0][:PAIRED], 2)
+        for a, b in combinations([limit for limit in limits if limit.share < 1.0][:PAIRED], 2)
         if not np.any(a.activity.has_value & b.activity.has_value & ~a.activity.broken & ~b.activity.broken)
     )
     return list(islice(apart, PAIRS))
@@ -76,11 +76,11 @@ def mostly_infeasible(result: Result) -> list[str]:
     """A clause on the limit that most designs violate, if some of those with a result are feasible, but fewer than
     half; else none."""
     outcomes = result.outcomes
-    evaluated, feasible = int((~outcomes.failed).sum()), int(outcomes.feasible.sum())
-    if not 0 < 2 * feasible < evaluated or not (limits := violated(result)):
+    result_count, feasible = int((~outcomes.failed).sum()), int(outcomes.feasible.sum())
+    if not 0 < 2 * feasible < result_count or not (limits := violations(result)):
         return []
     first = limits[0]
-    share = f"{count(evaluated - feasible)} of {plural(evaluated, 'design')} with a result violate limits"
+    share = f"{count(result_count - feasible)} of {plural(result_count, 'design')} with a result violate limits"
     return [f"{share}: {count(int(first.activity.broken.sum()))} violate {first.text}, more than any other limit"]
 
 
@@ -89,16 +89,16 @@ def findings(result: Result) -> list[str]:
     most violated limit."""
     limits = broken_limits(result)
     sentences = [
-        f"Every design violates {one.text}: the best has {one.best} (design {one.activity.best})."
-        for one in limits
-        if one.share == 1.0
+        f"Every design violates {limit.text}: the best has {limit.best} (design {limit.activity.best})."
+        for limit in limits
+        if limit.share == 1.0
     ]
     sentences += conflicts(limits)
     if limits and not sentences:
         first = limits[0]
-        broken, evaluated = int(first.activity.broken.sum()), int(first.activity.has_value.sum())
+        violations, results = int(first.activity.broken.sum()), int(first.activity.has_value.sum())
         sentences.append(
-            f"{count(broken)} of {plural(evaluated, 'design')} violate {first.text}, more than any other limit."
+            f"{count(violations)} of {plural(results, 'design')} violate {first.text}, more than any other limit."
         )
     return [*sentences, *nearest(result)]
 
@@ -108,24 +108,30 @@ def nearest(result: Result) -> list[str]:
     row = result.least_violating()
     if row is None:
         return []
-    words = values_in_words(result, row, most=NAMED)
+    words = values_in_words(result, row, limit=NAMED)
     sentences = [f"Design {row} violates the limits least{f': {words}' if words else ''}."]
     free = {p.name: p for p in result.problem.space.free}
     bounds = [] if result.study.lists_designs else result.attained_bounds(np.array([row]))
-    places = [
+    bound_names = [
         f"the {'lower' if side == 'low' else 'upper'} bound of {name}"
         f" ({number(free[name].low if side == 'low' else free[name].high)} {free[name].unit}".rstrip()
         + ")"
         for name, side, _ in bounds
     ]
-    return [*sentences, *([f"It is at {listed(places)}: feasible designs may lie beyond."] if places else [])]
+    return [*sentences, *([f"It is at {listed(bound_names)}: feasible designs may lie beyond."] if bound_names else [])]
 
 
 def table(result: Result) -> Table | None:
     """The violated limits for the page; None if a design meets all limits."""
     rows = tuple(
-        (one.text, int(one.activity.broken.sum()), f"{one.share:.1%}".replace("%", " %"), one.best, one.activity.best)
-        for one in broken_limits(result)
+        (
+            limit.text,
+            int(limit.activity.broken.sum()),
+            f"{limit.share:.1%}".replace("%", " %"),
+            limit.best,
+            limit.activity.best,
+        )
+        for limit in broken_limits(result)
     )
     head = ("limit", "violated by", "share of results", "best value", "design")
     return Table("Violated limits", head, rows) if rows else None
@@ -135,11 +141,11 @@ def lines(limits: list[BrokenLimit]) -> list[list[str]]:
     """The same for the terminal, its head first."""
     rows = [
         [
-            one.text,
-            f"{count(int(one.activity.broken.sum()))} of {count(int(one.activity.has_value.sum()))}",
-            one.best,
-            str(one.activity.best),
+            limit.text,
+            f"{count(int(limit.activity.broken.sum()))} of {count(int(limit.activity.has_value.sum()))}",
+            limit.best,
+            str(limit.activity.best),
         ]
-        for one in limits
+        for limit in limits
     ]
     return [["limit", "violated by", "best value", "design"], *rows]

@@ -34,12 +34,12 @@ def analysis(result: Result) -> Section | None:
     problem, outcomes = result.problem, result.outcomes
     stage = result.study.baseline
     solver_names = set() if stage is None else set(listed_names(stage.solver))  # the chosen designs show these
-    named = sorted({row for name, row in result.named.items() if name not in solver_names})
-    if (problem.objectives and not named) or not len(outcomes):
+    named_rows = sorted({row for name, row in result.named.items() if name not in solver_names})
+    if (problem.objectives and not named_rows) or not len(outcomes):
         return None
-    if problem.objectives and len(problem.scenarios) == 1 and {*named} <= {*result.chosen().values()}:
+    if problem.objectives and len(problem.scenarios) == 1 and {*named_rows} <= {*result.chosen().values()}:
         return None  # the chosen designs have the same table
-    rows = named if problem.objectives else list(range(len(outcomes)))
+    rows = named_rows if problem.objectives else list(range(len(outcomes)))
     names = design_names(result)
     several = len(problem.scenarios) > 1
     figures = {name: (unit, values[rows]) for name, (unit, values) in displayed_figures(result).items()}

@@ -31,8 +31,8 @@ def convergence(result: Result) -> Section | None:
     m = len(problem.objectives)
     history = hypervolume_history(result) if 1 < m <= OBJECTIVES and len(result.front()) > 1 else None
     if history is not None:
-        _, places, volume = history
-        figures.append(_volume(result, places, volume))
+        _, design_counts, volume = history
+        figures.append(_volume(result, design_counts, volume))
         notes.append(f"Reference point of the hypervolume: {reference_words(result)}.")
     figures.append(_best(result))
     return Section(
@@ -50,10 +50,10 @@ def hypervolume_history(result: Result) -> tuple[Floats, NDArray[np.int64], Floa
     The reference is fixed, see `Result.reference`. None if no design dominates it.
     """
     reference = result.reference()
-    places, volume = result.hypervolume_history()
+    design_counts, volume = result.hypervolume_history()
     if reference is None or not len(volume) or not volume[-1] > 0.0:
         return None
-    return reference, places, volume / volume[-1]
+    return reference, design_counts, volume / volume[-1]
 
 
 def reference_words(result: Result) -> str:
@@ -71,9 +71,11 @@ def reference_words(result: Result) -> str:
     return f"{at} ({'given by the study' if is_stated else 'a tenth of the front’s range beyond its worst'})"
 
 
-def _volume(result: Result, places: NDArray[np.intp], volume: Floats) -> Figure:
+def _volume(result: Result, design_counts: NDArray[np.intp], volume: Floats) -> Figure:
     hover = "after %{x} designs: <b>%{y:.2%}</b>"
-    curve = trace(places, volume, mode="lines+markers", colour="@accent", width=2, marker={"size": 4}, hover=hover)
+    curve = trace(
+        design_counts, volume, mode="lines+markers", colour="@accent", width=2, marker={"size": 4}, hover=hover
+    )
     axes = {"xaxis": axis("designs asked for"), "yaxis": axis("share of the final value", tickformat=".0%")}
     return Figure(
         "Hypervolume of the front",

@@ -75,17 +75,17 @@ def front(
     if not len(rows):
         return Section("Pareto front", introduction=without_feasible(result))
     other_rows = np.setdiff1d(np.flatnonzero(~result.outcomes.failed), rows, assume_unique=True)
-    dominated = other_rows[result.outcomes.feasible[other_rows]]
+    dominated_rows = other_rows[result.outcomes.feasible[other_rows]]
     outside = other_rows[~result.outcomes.feasible[other_rows]]
     m = min(len(problem.objectives), PAIRED)
     limit = min(DRAWN, POINTS // (m * (m - 1) // 2))
     groups = {
         "violates a limit": thinned(outside, limit // 2),
-        "dominated": thinned(dominated, limit),
+        "dominated": thinned(dominated_rows, limit),
         "Pareto front": thinned(rows, limit),
     }
     notes = []
-    for name, every in (("violates a limit", outside), ("dominated", dominated), ("Pareto front", rows)):
+    for name, every in (("violates a limit", outside), ("dominated", dominated_rows), ("Pareto front", rows)):
         if len(groups[name]) < len(every):
             notes.append(
                 f"{plural(len(groups[name]), 'design')} of {plural(len(every), 'design')} marked “{name}” are "
@@ -143,11 +143,11 @@ def _ranges(result: Result, groups: dict[str, Rows]) -> list[list[float] | None]
 def far_baselines(result: Result) -> list[str]:
     """Names of baselines so far from the front in some objective that a common figure would compress it."""
     front = result.front()
-    places = _on_axes(objective_values(result), np.asarray(front, dtype=np.intp))
-    low, high = places[front].min(axis=0), places[front].max(axis=0)
+    axis_values = _on_axes(objective_values(result), np.asarray(front, dtype=np.intp))
+    low, high = axis_values[front].min(axis=0), axis_values[front].max(axis=0)
     reach = FAR * np.where(high > low, high - low, np.inf)
     rows = result.baseline.items()
-    return [name for name, row in rows if ((places[row] < low - reach) | (places[row] > high + reach)).any()]
+    return [name for name, row in rows if ((axis_values[row] < low - reach) | (axis_values[row] > high + reach)).any()]
 
 
 def _on_axes(values: Floats, rows: Rows) -> Floats:
@@ -210,11 +210,11 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
     designs: dict[int, Rows] = {}
     axes: dict[str, Any] = {}
     annotations = []
-    ranges, places = _ranges(result, groups), _on_axes(values, groups["Pareto front"])
+    ranges, axis_values = _ranges(result, groups), _on_axes(values, groups["Pareto front"])
     scales = [scale_for(column) for column in values[groups["Pareto front"]].T]
     frames: dict[str, Frame] = {}
     height = 540 if m == 2 else 300 * (m - 1) + 120
-    chosen, kinds = result.chosen(), choice_kinds(result)
+    rows_by_label, kinds = result.chosen(), choice_kinds(result)
     for k, (x, y) in enumerate(pairs, start=1):
         column, line = x, y - 1
         suffix = "" if k == 1 else str(k)
@@ -223,7 +223,7 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
         vertical = {"domain": down[line], "anchor": on["xaxis"], "range": ranges[y], **scales[y]}
         axes[f"xaxis{suffix}"] = axis(labels[x] if line == m - 2 else "", **horizontal)
         axes[f"yaxis{suffix}"] = axis(labels[y] if column == 0 else "", **vertical)
-        sides = (_extent(ranges[x], places[:, x]), _extent(ranges[y], places[:, y]))
+        sides = (_extent(ranges[x], axis_values[:, x]), _extent(ranges[y], axis_values[:, y]))
         frames[f"x{suffix}"] = (*sides, size * PLOT_WIDTH, size * (height - 120.0))
         for name, rows in groups.items():
             if not len(rows):
@@ -240,9 +240,9 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
                       marker=style, hover=hover(result, figures=name == "Pareto front"), legendgroup=name,
                       showlegend=k == 1, **on, **steps)
             )  # fmt: skip
-        for label, row in chosen.items():
+        for label, row in rows_by_label.items():
             kind = kinds[label]
-            first = label == next(candidate for candidate in chosen if kinds[candidate] == kind)
+            first = label == next(candidate for candidate in rows_by_label if kinds[candidate] == kind)
             designs[len(data)] = np.array([row])
             data.append(
                 trace(values[[row], x], values[[row], y], kind, mode="markers", marker=MARKERS[kind], **on,
@@ -251,7 +251,7 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
             )  # fmt: skip
             if kind != BEST or m == 2:
                 by_rule = kind not in (BEST, BASELINE)
-                annotations.append(_annotation(label, places[row, x], places[row, y], suffix, by_rule))
+                annotations.append(_annotation(label, axis_values[row, x], axis_values[row, y], suffix, by_rule))
     for label, shape in symbols.labels.items() if symbols is not None else ():
         entry = {"color": "@accent", "size": 7, "symbol": shape}
         data.append(trace([None], [None], plain(label), mode="markers", marker=entry))
@@ -277,16 +277,16 @@ def _spread(annotations: list[dict[str, Any]], frames: Mapping[str, Frame]) -> l
 
     `frames` gives the range of both axes, and width and height in pixels, of the plot of each horizontal axis.
     """
-    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
+    labels_by_point: dict[tuple[Any, ...], dict[str, Any]] = {}
     for a in annotations:
-        joined = merged.setdefault((a["xref"], a["x"], a["y"]), a)
-        if joined is not a:
-            joined["text"] += "<br>" + a["text"]
-    placed: dict[str, list[Box]] = {}
-    for a in sorted(merged.values(), key=lambda a: (a["xref"], a["x"])):
+        label = labels_by_point.setdefault((a["xref"], a["x"], a["y"]), a)
+        if label is not a:
+            label["text"] += "<br>" + a["text"]
+    boxes_by_plot: dict[str, list[Box]] = {}
+    for a in sorted(labels_by_point.values(), key=lambda a: (a["xref"], a["x"])):
         (x0, x1), (y0, y1), width, height = frames[a["xref"]]
         x, y = (a["x"] - x0) / (x1 - x0) * width, (y1 - a["y"]) / (y1 - y0) * height
-        boxes_placed = placed.setdefault(a["xref"], [])
+        boxes_placed = boxes_by_plot.setdefault(a["xref"], [])
         boxes = [_box(x, y, offset, a["text"]) for offset in OFFSETS]
         costs = [
             sum(_overlap(box, placed_box) for placed_box in boxes_placed)
@@ -298,12 +298,12 @@ def _spread(annotations: list[dict[str, Any]], frames: Mapping[str, Frame]) -> l
         boxes_placed.append(boxes[best])
         a["ax"], a["ay"] = OFFSETS[best]
         a["xanchor"] = "left" if OFFSETS[best][0] > 0 else "right"
-    return list(merged.values())
+    return list(labels_by_point.values())
 
 
-def _extent(stated: list[float] | None, values: NDArray[np.float64]) -> tuple[float, float]:
+def _extent(axis_range: list[float] | None, values: NDArray[np.float64]) -> tuple[float, float]:
     """The range of an axis: as given, else that of the values."""
-    low, high = stated or (float(np.nanmin(values)), float(np.nanmax(values)))
+    low, high = axis_range or (float(np.nanmin(values)), float(np.nanmax(values)))
     return (low, high) if high > low else (low - 1.0, low + 1.0)
 
 
@@ -377,9 +377,9 @@ _CUBE = {
 def _table(result: Result, rows: Rows) -> Table:
     problem = result.problem
     values = objective_values(result)
-    chosen = set(result.chosen().values())
+    rows_of_choices = set(result.chosen().values())
     listed_rows = np.unique(
-        np.concatenate([thinned(np.arange(len(rows)), LISTED), np.flatnonzero(np.isin(rows, [*chosen]))])
+        np.concatenate([thinned(np.arange(len(rows)), LISTED), np.flatnonzero(np.isin(rows, [*rows_of_choices]))])
     )
     left = (
         f" {count(len(listed_rows))} of {count(len(rows))} designs are in this table, evenly spaced along "
@@ -398,5 +398,5 @@ def _table(result: Result, rows: Rows) -> Table:
         note=f"Sorted by the first objective; the chosen designs are highlighted. {how}{left}".rstrip(),
         visible_rows=12,
         designs=tuple(rows.tolist()),
-        marked=frozenset(k for k, i in enumerate(rows.tolist()) if i in chosen),
+        marked=frozenset(k for k, i in enumerate(rows.tolist()) if i in rows_of_choices),
     )

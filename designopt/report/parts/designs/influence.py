@@ -40,13 +40,13 @@ def influence(result: Result) -> Section | None:
     notes: list[str] = []
     words: list[str] = []
     try:
-        analysed = list(_analysed(result))
+        analyses = list(_analyses(result))
     except ImportError as error:  # the store comes from a machine with SALib
         package = str(error.name or error).partition(".")[0]
         how = f"The indices need {package}; install it with: pip install 'designopt[sensitivity]', then make the report"
         return Section("Influence of the parameters", introduction=f"{how} again. The evaluations are kept.")
-    for stage, indices, rows in analysed:
-        title = f" ({stage.name})" if len(analysed) > 1 else ""
+    for stage, indices, rows in analyses:
+        title = f" ({stage.name})" if len(analyses) > 1 else ""
         words.append(_SOBOL if indices.method == "sobol" else _MORRIS)
         findings += [_sentence(indices, i) for i in indices.influences[:SAID]]
         if len(indices.influences) > SAID:
@@ -56,7 +56,7 @@ def influence(result: Result) -> Section | None:
         figures += _figures(indices, title)
         tables.append(_table(indices, title))
         notes += _notes(stage, indices, rows)
-    if not analysed:
+    if not analyses:
         return None
     return Section(
         "Influence of the parameters",
@@ -86,13 +86,13 @@ _MORRIS = (
 def in_ask_order(result: Result, stage: str) -> tuple[Outcomes, NDArray[np.intp]]:
     """Outcomes of all requests of `stage`, with repeats, and their rows; incomplete designs count as failed."""
     rows = np.asarray(result.designs_of(stage), dtype=np.intp)
-    requested = result.outcomes.take(np.maximum(rows, 0)) if len(result.outcomes) else result.outcomes
-    if not len(requested):
-        return requested, rows[:0]
-    return replace(requested, failed=requested.failed | (rows < 0)), rows
+    outcomes = result.outcomes.take(np.maximum(rows, 0)) if len(result.outcomes) else result.outcomes
+    if not len(outcomes):
+        return outcomes, rows[:0]
+    return replace(outcomes, failed=outcomes.failed | (rows < 0)), rows
 
 
-def _analysed(result: Result) -> Iterator[tuple[Stage, Indices, NDArray[np.intp]]]:
+def _analyses(result: Result) -> Iterator[tuple[Stage, Indices, NDArray[np.intp]]]:
     """Sensitivity stages that have begun, their indices and requested rows."""
     for stage in result.study.stages:
         if not stage.solver.plugin.has_indices:
@@ -122,12 +122,12 @@ def _sentence(indices: Indices, i: Influence) -> str:
         for name, total, width in zip(indices.parameters, main, i.measures["total_confidence"], strict=True)
         if total + width < NEGLIGIBLE
     ]
-    shared = 1.0 - float(i.measures["first"].sum())
+    interactions = 1.0 - float(i.measures["first"].sum())
     text = (
         f"{i.output} is governed by {listed(effects)}" if effects else f"{i.output} is governed by no single parameter"
     )
-    if shared > 0.1:
-        text += f"; {_percent(shared)} come from interactions"
+    if interactions > 0.1:
+        text += f"; {_percent(interactions)} come from interactions"
     if idle:
         names = idle if len(idle) <= 2 * NAMED else [*idle[: 2 * NAMED], f"{len(idle) - 2 * NAMED} others"]
         text += f"; {listed(names)} {'has' if len(idle) == 1 else 'have'} no influence (total below 1 %)"
@@ -139,14 +139,14 @@ def _percent(share: float) -> str:
 
 
 def _figures(indices: Indices, title: str) -> list[Figure]:
-    defined = [i for i in indices.influences if not i.undefined]
-    if not defined:
+    influences = [i for i in indices.influences if not i.undefined]
+    if not influences:
         return []
-    figures = [_bars(indices, defined, title)]
+    figures = [_bars(indices, influences, title)]
     if indices.method == "morris":
-        figures.append(_scatter(indices, defined, title))
-    elif "second" in defined[0].measures and len(indices.parameters) > 1:
-        figures.append(_pairs(indices, defined, title))
+        figures.append(_scatter(indices, influences, title))
+    elif "second" in influences[0].measures and len(indices.parameters) > 1:
+        figures.append(_pairs(indices, influences, title))
     return figures
 
 
@@ -225,16 +225,18 @@ def _scatter(indices: Indices, influences: list[Influence], title: str) -> Figur
 def _pairs(indices: Indices, influences: list[Influence], title: str) -> Figure:
     """Second-order indices as a heat map below the diagonal."""
     labels = [plain(_short(n)) for n in indices.parameters]
-    shared: Trace = {
+    heat_map: Trace = {
         "type": "heatmap", "x": labels[:-1], "y": labels[1:], "colorscale": ORDERED, "hoverongaps": False,
         "colorbar": colour_bar("share of the variance"),
         "hovertemplate": "%{x} with %{y}: <b>%{z:.3~g}</b><extra></extra>",
     }  # fmt: skip
-    across, up = (axis("", type="category", showgrid=False, **more) for more in ({}, {"autorange": "reversed"}))
+    across, up = (
+        axis("", type="category", showgrid=False, **attributes) for attributes in ({}, {"autorange": "reversed"})
+    )
     return selected(
         f"Interactions of pairs (second order){title}",
         _outputs(influences),
-        lambda k: [shared | _cells(influences[k].measures["second"].T[1:, :-1])],
+        lambda k: [heat_map | _cells(influences[k].measures["second"].T[1:, :-1])],
         bare_layout(xaxis=across, yaxis=up),
         height=max(300, 26 * len(labels) + 160),
     )
@@ -282,12 +284,12 @@ def _notes(stage: Stage, indices: Indices, rows: NDArray[np.intp]) -> list[str]:
     distinct = len(np.unique(rows[rows >= 0]))
     block = "trajectories" if indices.method == "morris" else "blocks"
     text = f"Stage {stage.name}: {plural(len(rows), 'design')} in {block} of {indices.block}"
-    saved = int((rows >= 0).sum()) - distinct
-    if saved:
+    repetitions = int((rows >= 0).sum()) - distinct
+    if repetitions:
         text += f", {count(distinct)} of them distinct; the others were not recomputed"
     notes = [text + "."]
-    dropped = {i.blocks - i.used: i for i in indices.influences if i.used < i.blocks and not i.undefined}
-    for gone, i in dropped.items():
+    losses = {i.blocks - i.used: i for i in indices.influences if i.used < i.blocks and not i.undefined}
+    for gone, i in losses.items():
         notes.append(
             f"{count(gone)} of {count(i.blocks)} {block} were dropped because one of their designs has no "
             "result: the indices describe the part of the space with results."

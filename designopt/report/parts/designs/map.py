@@ -121,8 +121,8 @@ def _choices(result: Result, names: list[str]) -> tuple[Selector, ...]:
     return (Selector("Figure", tuple(names)), *several)
 
 
-def scale_of(p: DesignVariable, most: int = 8) -> dict[str, Any]:
-    """Axis type and ticks for a parameter, at most `most` on a log axis."""
+def scale_of(p: DesignVariable, limit: int = 8) -> dict[str, Any]:
+    """Axis type and ticks for a parameter, at most `limit` on a log axis."""
     if p.kind == "choice":
         return {
             "tickvals": list(range(len(p.values))),
@@ -130,7 +130,7 @@ def scale_of(p: DesignVariable, most: int = 8) -> dict[str, Any]:
             "range": [-0.5, len(p.values) - 0.5],
         }
     if p.kind == "real" and p.scale == "log":
-        return {"type": "log", "tickvals": log_ticks(p.low, p.high, most), "exponentformat": "power"}
+        return {"type": "log", "tickvals": log_ticks(p.low, p.high, limit), "exponentformat": "power"}
     return {}
 
 
@@ -172,10 +172,10 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     marks = _overlay(result, (0, 1), "")
     designs = {len(data) + k: rows for k, (_, rows) in enumerate(marks)}
     data += [trace for trace, _ in marks]
-    broken = np.flatnonzero(_breaks(result) & np.isin(np.arange(len(result.outcomes)), grid.rows))
-    if len(broken):
-        X = result.outcomes.X[broken]
-        data.append(_crosses(result, broken, X[:, 0], X[:, 1]))
+    violating_rows = np.flatnonzero(_breaks(result) & np.isin(np.arange(len(result.outcomes)), grid.rows))
+    if len(violating_rows):
+        X = result.outcomes.X[violating_rows]
+        data.append(_crosses(result, violating_rows, X[:, 0], X[:, 1]))
     axes = {
         "xaxis": axis(plain(parameter_label(x)), **scale_of(x)),
         "yaxis": axis(plain(parameter_label(y)), **scale_of(y)),
@@ -214,17 +214,19 @@ def _limits(values: Sequence[Sequence[Floats]], feasible: NDArray[np.bool_]) -> 
 
 def _note(names: Sequence[str], values: Sequence[Sequence[Floats]], limits: Sequence[Sequence[ColourLimits]]) -> str:
     """What the colours do not say: which figures have values beyond the scale, and over which scenarios they are."""
-    clipped = [
-        name for name, columns, ends in zip(names, values, limits, strict=True) if any(map(_clipped, columns, ends))
+    figure_names = [
+        name for name, columns, ends in zip(names, values, limits, strict=True) if any(map(_is_clipped, columns, ends))
     ]
-    subject = f"{listed(clipped)}" if len(clipped) <= NAMED else f"{len(clipped)} of the figures"
-    sentences = [f"Some values of {subject} are beyond the scale and have the colour of its end."] if clipped else []
+    subject = f"{listed(figure_names)}" if len(figure_names) <= NAMED else f"{len(figure_names)} of the figures"
+    sentences = (
+        [f"Some values of {subject} are beyond the scale and have the colour of its end."] if figure_names else []
+    )
     if len(values[0]) > 1:
         sentences.append("Objectives are aggregated over all scenarios; figures are those of one scenario.")
     return " ".join(sentences)
 
 
-def _clipped(values: Floats, limits: ColourLimits) -> bool:
+def _is_clipped(values: Floats, limits: ColourLimits) -> bool:
     """Whether a value is beyond its colour limits."""
     low, high = limits
     return low is not None and high is not None and bool(((values < low) | (values > high)).any())
@@ -312,8 +314,8 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
     axes: dict[str, Any] = {}
     across, down = beside(max(d - 1, 1), 0.07), above(max(d - 1, 1), 0.07)
     room = {1: 70, 2: 70, 3: 34, 4: 24}.get(d, 18)
-    broken = _breaks(result)[rows]
-    symbols = {"symbol": np.where(broken, CROSS, 0).tolist()} if broken.any() else {}
+    violates = _breaks(result)[rows]
+    symbols = {"symbol": np.where(violates, CROSS, 0).tolist()} if violates.any() else {}
     for k, (x, y) in enumerate(pairs or [(0, 0)], start=1):
         suffix = "" if k == 1 else str(k)
         bottom = max(y, 1) == max(d - 1, 1)
@@ -349,12 +351,12 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
                 "hovertemplate": hover(result, figures=d < 3),
             }
         )
-    coloured = ",".join(str(k) for k in range(len(data)))
+    trace_numbers = ",".join(str(k) for k in range(len(data)))
     designs = dict.fromkeys(range(len(data)), rows)
     if pairs:
         for k, pair in enumerate(pairs, start=1):
-            for trace, marked in _overlay(result, pair, "" if k == 1 else str(k), legend=k == 1):
-                designs[len(data)] = marked
+            for trace, marker_rows in _overlay(result, pair, "" if k == 1 else str(k), legend=k == 1):
+                designs[len(data)] = marker_rows
                 data.append(trace)
     if symbols:
         entry = _crosses(result, rows[:0], [], [])
@@ -371,7 +373,7 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
             low, high = limits[k][s]
             ends = {"cmin": low, "cmax": high}
             change = {"coloraxis": {"colorbar": {"title": title}, **ends}} if pairs else {"yaxis": {"title": title}}
-            variants[(k, s) if several else (k,)] = {"data": {coloured: update}, "layout": change}
+            variants[(k, s) if several else (k,)] = {"data": {trace_numbers: update}, "layout": change}
     low, high = limits[0][0]
     bar = colour_bar(titled(names[0], 48))
     coloraxis = {"colorscale": ORDERED_LINES, "colorbar": bar, "showscale": bool(pairs), "cmin": low, "cmax": high}

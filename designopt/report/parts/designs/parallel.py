@@ -44,8 +44,8 @@ def parallel(result: Result) -> Section | None:
         return None
     front = np.asarray(result.front(), dtype=np.intp)
     front_lines = thinned(front, DRAWN // 2)
-    rest = thinned(np.setdiff1d(feasible, front, assume_unique=True), DRAWN - len(front_lines))
-    rows = np.concatenate([rest, front_lines])
+    other_lines = thinned(np.setdiff1d(feasible, front, assume_unique=True), DRAWN - len(front_lines))
+    rows = np.concatenate([other_lines, front_lines])
     values, labels = objective_values(result), objective_labels(result.problem)
     on_front = np.isin(rows, front)
     axes = len(space.free) + len(labels) + 1

@@ -37,10 +37,10 @@ def scenarios(result: Result) -> Section | None:
     """The chosen designs in each scenario: objectives, limits and figures, and the worst scenario of each."""
     problem = result.problem
     names = [s.name for s in problem.scenarios]
-    chosen = chosen_once(result)
-    if len(names) < 2 or not chosen:
+    rows_by_label = chosen_once(result)
+    if len(names) < 2 or not rows_by_label:
         return None
-    rows = np.array(list(chosen.values()))
+    rows = np.array(list(rows_by_label.values()))
     figures = {name: v[rows] for name, v in result.outcomes.figures.items()}
     shape = (len(rows), len(names))
     layers = {
@@ -48,13 +48,13 @@ def scenarios(result: Result) -> Section | None:
         for label, o in zip(objective_labels(problem), problem.objectives, strict=True)
     }
     bad = [o.sign for o in problem.objectives]
-    listed = {str(o.expression) for o in problem.objectives}
-    raw = {with_unit(n, unit): v[rows] for n, (unit, v) in displayed_figures(result).items() if n not in listed}
-    listed |= set(figures)
-    limited = {
+    expressions = {str(o.expression) for o in problem.objectives}
+    raw = {with_unit(n, unit): v[rows] for n, (unit, v) in displayed_figures(result).items() if n not in expressions}
+    expressions |= set(figures)
+    limit_layers = {
         with_unit(c.name, c.unit): values_in_scenarios(c, figures, shape)
         for c in stated_constraints(problem)
-        if str(c.expression) not in listed
+        if str(c.expression) not in expressions
     }
     holding = _holding(problem, figures, shape)
     return Section(
@@ -65,16 +65,18 @@ def scenarios(result: Result) -> Section | None:
         )
         .replace("`", "“", 1)
         .replace("`", "”", 1),
-        findings=tuple(_findings(result, chosen, layers, holding)),
-        figures=(_heat_map(names, list(chosen), layers | limited | raw, result.outcomes.feasible[rows]),),
+        findings=tuple(_findings(result, rows_by_label, layers, holding)),
+        figures=(_heat_map(names, list(rows_by_label), layers | limit_layers | raw, result.outcomes.feasible[rows]),),
         tables=(
-            _worst(names, list(chosen), layers, bad),
-            _all(result.problem, list(chosen), layers | limited | raw, holding),
+            _worst(names, list(rows_by_label), layers, bad),
+            _all(result.problem, list(rows_by_label), layers | limit_layers | raw, holding),
         ),
     )
 
 
-def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Floats], holding: dict[str, Mask]) -> list[str]:
+def _findings(
+    result: Result, rows_by_label: dict[str, int], layers: dict[str, Floats], holding: dict[str, Mask]
+) -> list[str]:
     """The worst scenario, common to all chosen designs or for each; limits violated in a scenario."""
     names = [s.name for s in result.problem.scenarios]
     sentences = []
@@ -89,15 +91,19 @@ def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Floats],
         elif len(worst_in) == 1:
             sentences.append(f"{o.name} is worst in scenario {worst_in[0]} for every chosen design.")
         else:
-            parts = [f"{names[w]} for {design}" for design, w, k in zip(chosen, worst, has_value, strict=True) if k]
-            more = "; the table has all" if len(parts) > 4 else ""
-            sentences.append(f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{more}.")
+            parts = [
+                f"{names[w]} for {design}" for design, w, k in zip(rows_by_label, worst, has_value, strict=True) if k
+            ]
+            suffix = "; the table has all" if len(parts) > 4 else ""
+            sentences.append(f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{suffix}.")
     for name, holds in holding.items():
-        for design, line in zip(chosen, holds, strict=True):
+        for design, line in zip(rows_by_label, holds, strict=True):
             if not line.all():
-                where = [names[s] for s in np.flatnonzero(~line)]
-                more = f" and {len(where) - 3} more" if len(where) > 3 else ""
-                sentences.append(f"The limit of {name} is violated by {design} in {', '.join(where[:3])}{more}.")
+                scenario_names = [names[s] for s in np.flatnonzero(~line)]
+                suffix = f" and {len(scenario_names) - 3} more" if len(scenario_names) > 3 else ""
+                sentences.append(
+                    f"The limit of {name} is violated by {design} in {', '.join(scenario_names[:3])}{suffix}."
+                )
     return sentences
 
 
@@ -106,7 +112,7 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats], f
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
     short = [plain(n if len(n) <= 24 else n[:23] + "…") for n in names]
     lines = [plain(d if len(d) <= 40 else d[:39] + "…") for d in designs]
-    shared: Trace = {
+    heat_map: Trace = {
         "type": "heatmap",
         "x": list(range(len(names))),
         "y": list(range(len(designs))),
@@ -120,13 +126,13 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats], f
     for label, v in layers.items():
         low, high = colour_limits(v.ravel(), np.repeat(feasible, len(names)))
         bar = colour_bar(titled(label, 12 + 4 * len(designs)))
-        maps.append({**shared, "z": v, "colorbar": bar, "zmin": low, "zmax": high})
+        maps.append({**heat_map, "z": v, "colorbar": bar, "zmin": low, "zmax": high})
         if len(names) <= 12:
             maps[-1] |= {"text": [[number(float(z), 3) for z in line] for line in v], "texttemplate": "%{text}"}
-    turned = {"tickangle": -40} if len(names) > 5 else {}
+    tick_angle = {"tickangle": -40} if len(names) > 5 else {}
     axes = {
-        "xaxis": axis("", tickvals=shared["x"], ticktext=short, showgrid=False, **turned),
-        "yaxis": axis("", tickvals=shared["y"], ticktext=lines, autorange="reversed", showgrid=False),
+        "xaxis": axis("", tickvals=heat_map["x"], ticktext=short, showgrid=False, **tick_angle),
+        "yaxis": axis("", tickvals=heat_map["y"], ticktext=lines, autorange="reversed", showgrid=False),
     }
     return selected(
         "Chosen designs in each scenario",
@@ -171,16 +177,16 @@ def _all(problem: Problem, designs: list[str], layers: dict[str, Floats], holdin
 
 
 def _by_figure(problem: Problem, designs: list[str], layers: dict[str, Floats], holding: dict[str, Mask]) -> Table:
-    places = [(i, s) for i in range(len(designs)) for s in range(len(problem.scenarios))]
+    cells = [(i, s) for i in range(len(designs)) for s in range(len(problem.scenarios))]
     columns = [
         problem.scenarios[s].name if len(designs) == 1 else f"{designs[i]}, {problem.scenarios[s].name}"
-        for i, s in places
+        for i, s in cells
     ]
     rows: list[tuple[Any, ...]] = [
-        (label, *(float(v[i, s]) for i, s in places), figure_meaning(problem, label.partition(" [")[0]))
+        (label, *(float(v[i, s]) for i, s in cells), figure_meaning(problem, label.partition(" [")[0]))
         for label, v in layers.items()
     ]
-    rows += [(f"{name} holds", *("yes" if h[i, s] else "no" for i, s in places), "") for name, h in holding.items()]
+    rows += [(f"{name} holds", *("yes" if h[i, s] else "no" for i, s in cells), "") for name, h in holding.items()]
     head, kept_rows = with_a_value(("", *columns, "meaning"), rows)
     return Table("Chosen designs in every scenario", head, kept_rows, visible_rows=200)
 
@@ -190,8 +196,8 @@ def values_in_scenarios(
 ) -> Floats:
     """The values (n, s) of `item` in each scenario, in its unit and with its own sign; NaN if not available."""
     with np.errstate(all="ignore"):
-        evaluated = np.broadcast_to(np.asarray(item.expression.evaluate(figures), dtype=float), shape)
-    return np.where(np.isfinite(evaluated), evaluated, np.nan)
+        values = np.broadcast_to(np.asarray(item.expression.evaluate(figures), dtype=float), shape)
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _holding(problem: Problem, figures: Mapping[str, Floats], shape: tuple[int, int]) -> dict[str, Mask]:

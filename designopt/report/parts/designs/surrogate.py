@@ -78,8 +78,8 @@ def surrogate(result: Result) -> Section | None:
 def _gp(use: Use[SolverPlugin], problem: Problem) -> Mapping[str, Any] | None:
     """The settings of the solver gp, named by a stage or chosen by the solver `auto`; None for other solvers."""
     if use.plugin.target is Auto:
-        chosen = use.build().choice(problem)
-        return chosen.use.settings if chosen.name == "gp" else None
+        choice = use.build().choice(problem)
+        return choice.use.settings if choice.name == "gp" else None
     return use.settings if use.plugin.name == "gp" else None
 
 
@@ -97,19 +97,19 @@ def _gain(coordinates: Coordinates, processes: Processes) -> str:
     if not len(X):
         return "No design remains that satisfies the relations."
     share = float(np.exp(processes.acquisition(coordinates.features(X)).max())) / processes.hypervolume
-    what = "of the hypervolume" if len(processes.objectives) > 1 else "of the standard deviation of the objective"
-    return f"The next design is expected to gain {number(100.0 * share, 2)} % {what}."
+    scale = "of the hypervolume" if len(processes.objectives) > 1 else "of the standard deviation of the objective"
+    return f"The next design is expected to gain {number(100.0 * share, 2)} % {scale}."
 
 
 def _outputs(result: Result, processes: Processes) -> list[tuple[str, str, Process]]:
     """Name, unit and process of each objective, then of each limit."""
     problem = result.problem
-    named = [(o.name, o.unit) for o in problem.objectives]
+    labels = [(o.name, o.unit) for o in problem.objectives]
     for limit in problem.limits:
         side = "" if limit.equality else " (max)" if limit.sign > 0 else " (min)"
-        named.append((f"limit {limit.constraint.name}{side}", ""))
+        labels.append((f"limit {limit.constraint.name}{side}", ""))
     figure_processes = (*processes.objectives, *processes.limits)
-    return [(n, unit, process) for (n, unit), process in zip(named, figure_processes, strict=False)]
+    return [(n, unit, process) for (n, unit), process in zip(labels, figure_processes, strict=False)]
 
 
 def _accuracy(result: Result, processes: Processes) -> tuple[Table, list[str]]:
@@ -139,7 +139,7 @@ def _slices(result: Result, coordinates: Coordinates, processes: Processes, cent
     axes: dict[str, Any] = {}
     plots: list[tuple[tuple[Trace, ...], Floats, str, list[tuple[Floats, Floats, Floats]]]] = []
     for j, p in enumerate(free):
-        X, places, ticks = _along(coordinates, centre, j)
+        X, positions, ticks = _along(coordinates, centre, j)
         suffix = "" if j == 0 else str(j + 1)
         left, top = j % columns * width, 1.0 - j // columns * height
         across = {"domain": [left + 0.15 * width, left + 0.97 * width], "anchor": f"y{suffix}"}
@@ -147,10 +147,10 @@ def _slices(result: Result, coordinates: Coordinates, processes: Processes, cent
         axes[f"xaxis{suffix}"] = axis(plain(parameter_label(p)), **across)
         up = {"domain": [top - 0.72 * height, top - 0.04 * height], "anchor": f"x{suffix}", "nticks": 4}
         axes[f"yaxis{suffix}"] = axis("", **up)
-        at = places[np.argmin(np.abs(places - centre[j]))] if p.kind != "choice" else centre[j]
+        at = positions[np.argmin(np.abs(positions - centre[j]))] if p.kind != "choice" else centre[j]
         features = coordinates.features(np.vstack([X, centre[None]]))
         bands = [_band(result, processes, k, process, features) for k, (_, _, process) in enumerate(outputs)]
-        plots.append((_BETWEEN if p.kind == "real" else _AT_VALUES, np.append(places, at), suffix, bands))
+        plots.append((_BETWEEN if p.kind == "real" else _AT_VALUES, np.append(positions, at), suffix, bands))
 
     def draw(k: int) -> list[Trace]:
         data: list[Trace] = []

@@ -44,18 +44,18 @@ class _Fitted(NamedTuple):
 def estimation(result: Result) -> Section | None:
     """Confidence intervals of the unknowns, the fit with its band and the measurements, residuals, and undetermined
     combinations."""
-    some = [_Fitted(p, e) for p in drawn_programs(result) if p.record.ok and (e := p.record.estimate) is not None]
-    if not some:
+    fits = [_Fitted(p, e) for p in drawn_programs(result) if p.record.ok and (e := p.record.estimate) is not None]
+    if not fits:
         return None
-    choices = program_choice([fitted.program for fitted in some])
-    best = some[0].estimate
+    choices = program_choice([fit.program for fit in fits])
+    best = fits[0].estimate
     figures = []
     for name in best.fits:
         title = "" if len(best.fits) == 1 else f" of {name}"
-        parts = [(f.program.solution.phases[name], f.estimate.fits[name]) for f in some]
+        parts = [(f.program.solution.phases[name], f.estimate.fits[name]) for f in fits]
         rows = len(best.fits[name].measured)
-        fits, residuals = [_fit(*part) for part in parts], [_residuals(*part) for part in parts]
-        figures.append(choosable(f"Fit{title}", fits, choices, 240 * rows + 60, _FIT))
+        curves, residuals = [_fit(*part) for part in parts], [_residuals(*part) for part in parts]
+        figures.append(choosable(f"Fit{title}", curves, choices, 240 * rows + 60, _FIT))
         figures.append(choosable(f"Residuals{title}", residuals, choices, 150 * rows + 60, _RESIDUALS))
     return Section(
         "Estimation",
@@ -64,12 +64,12 @@ def estimation(result: Result) -> Section | None:
         facts=_facts(best),
         findings=tuple(_findings(best)),
         figures=tuple(figures),
-        tables=(_unknowns(some), *_correlations(some[0])),
+        tables=(_unknowns(fits), *_correlations(fits[0])),
         notes=tuple(best.doubts),
     )
 
 
-def undetermined(result: Result) -> list[str]:
+def undetermined_unknowns(result: Result) -> list[str]:
     """A clause if the measurements do not determine all unknowns of the best program, which readers of its values
     need."""
     best = result.best_program()
@@ -77,8 +77,8 @@ def undetermined(result: Result) -> list[str]:
         return []
     rank, dimension = (int(best.figures[f"fit({name})"]) for name in ("rank", "dimension"))
     words = best.estimate.undetermined if best.estimate is not None else ()
-    which = f": {'; '.join(words)}" if words else ""
-    return [f"the measurements determine {rank} of {dimension} unknowns, but not{which or ' the others'}"]
+    combinations = f": {'; '.join(words)}" if words else ""
+    return [f"the measurements determine {rank} of {dimension} unknowns, but not{combinations or ' the others'}"]
 
 
 _FIT = (
@@ -121,10 +121,10 @@ def _findings(estimate: Estimate) -> Iterator[str]:
         yield f"Strongly correlated: {', '.join(near)}."
 
 
-def _unknowns(some: Sequence[_Fitted]) -> Table:
+def _unknowns(fits: Sequence[_Fitted]) -> Table:
     rows = [
         (
-            fitted.program.number,
+            fit.program.number,
             name,
             interval.value,
             "not determined" if math.isinf(interval.deviation) else interval.deviation,
@@ -132,20 +132,20 @@ def _unknowns(some: Sequence[_Fitted]) -> Table:
             "–" if math.isinf(interval.deviation) else interval.high,
             interval.unit or "1",
         )
-        for fitted in some
-        for name, interval in fitted.estimate.unknowns.items()
+        for fit in fits
+        for name, interval in fit.estimate.unknowns.items()
     ]
-    level = some[0].estimate.level
+    level = fits[0].estimate.level
     columns = ("program", "unknown", "value", "standard deviation", f"{level:.0%} from", "to", "unit")
     return Table("Unknowns", columns, tuple(rows), note="In the model's units.")
 
 
-def _correlations(fitted: _Fitted) -> tuple[Table, ...]:
-    names, correlation = fitted.estimate.names, fitted.estimate.correlation
+def _correlations(fit: _Fitted) -> tuple[Table, ...]:
+    names, correlation = fit.estimate.names, fit.estimate.correlation
     if len(names) < 2:
         return ()
     rows = tuple((name, *(number(v) for v in row)) for name, row in zip(names, correlation.tolist(), strict=True))
-    return (Table("Correlations", ("", *names), rows, note=f"Of program {fitted.program.number}."),)
+    return (Table("Correlations", ("", *names), rows, note=f"Of program {fit.program.number}."),)
 
 
 def _fit(phase: PhaseSolution, fit: Fit) -> dict[str, Any]:
@@ -177,8 +177,8 @@ def _residuals(phase: PhaseSolution, fit: Fit) -> dict[str, Any]:
     rows = []
     ends = np.array([phase.t0, phase.tf])
     for j, (name, values) in enumerate(fit.residuals.items()):
-        dashed = {"color": "@mark", "width": 1, "dash": "dash"}
-        traces = [line(ends, np.full(2, y), "@mark", line=dashed, hoverinfo="skip") for y in (-1.96, 1.96)]
+        style = {"color": "@mark", "width": 1, "dash": "dash"}
+        traces = [line(ends, np.full(2, y), "@mark", line=style, hoverinfo="skip") for y in (-1.96, 1.96)]
         marker = {"size": 4, "color": category(j)}
         traces.append(trace(fit.times, values, mode="markers", marker=marker, hover="%{x:.4~g} s: <b>%{y:.3~g}</b>"))
         rows.append((f"residual of {name}", "", traces))

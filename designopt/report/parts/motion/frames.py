@@ -39,12 +39,12 @@ class Frames:
         motions = stored_arrays(result, *names)
         if not motions:
             return missing(self.title, *names) if len(result.outcomes.X) else None
-        declared = result.problem.model.plugin.arrays
+        declarations = result.problem.model.plugin.arrays
         figures = [
             selectable(
                 name.replace("_", " "),
                 motions,
-                partial(self._plot, name=name, unit=declared[name].unit if name in declared else ""),
+                partial(self._plot, name=name, unit=declarations[name].unit if name in declarations else ""),
                 height=300,
             )
             for name in names[1:]
@@ -76,10 +76,10 @@ class Frames:
         for (design, scenario), arrays in motions.items():
             status, time = np.asarray(arrays[self.status]), np.asarray(arrays[self.time])
             for value in np.unique(status).tolist():
-                some = np.flatnonzero(status == value)
-                share = f"{100.0 * len(some) / len(status):.3g} %"
+                indices = np.flatnonzero(status == value)
+                share = f"{100.0 * len(indices) / len(status):.3g} %"
                 rows.append(
-                    (design, scenario, _word(result, self.status, value), len(some), share, number(time[some[0]]))
+                    (design, scenario, _word(result, self.status, value), len(indices), share, number(time[indices[0]]))
                 )
         columns = ("design", "scenario", "status", "frames", "share", "first at [s]")
         return (Table("Frames by status", columns, tuple(rows)),)
@@ -87,10 +87,10 @@ class Frames:
 
 def over_time(result: Result) -> Section | None:
     """Stored arrays over time, if the study names no parts of its own."""
-    declared = result.problem.model.plugin.arrays
-    if "time" not in declared or declared["time"].unit != "s" or "time" not in result.study.execution.arrays:
+    declarations = result.problem.model.plugin.arrays
+    if "time" not in declarations or declarations["time"].unit != "s" or "time" not in result.study.execution.arrays:
         return None
-    names = [name for name in result.study.execution.arrays if name != "time" and _is_curve(declared.get(name))]
+    names = [name for name in result.study.execution.arrays if name != "time" and _is_curve(declarations.get(name))]
     if not names or not stored_arrays(result, "time", *names[:MOST]):
         return None
     return Frames(title="Motions", of=names[:MOST])(result)
@@ -105,7 +105,7 @@ def _is_curve(array: Array | None) -> bool:
 
 def _word(result: Result, array: str, value: Any) -> str:
     """The meaning of a status, if the model declares it."""
-    declared = result.problem.model.plugin.arrays.get(array)
-    categories = declared.categories if declared else ()
+    declaration = result.problem.model.plugin.arrays.get(array)
+    categories = declaration.categories if declaration else ()
     code = int(value)
     return str(categories[code]) if 0 <= code < len(categories) else str(code)

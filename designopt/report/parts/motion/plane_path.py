@@ -32,21 +32,21 @@ class Obstacle(TypedDict, total=False):
     name: Annotated[str, Quantity("", "for the pointer")]
 
 
-def path_names(solution: Solution, stated: Sequence[str] | None) -> tuple[str, str] | None:
+def path_names(solution: Solution, names: Sequence[str] | None) -> tuple[str, str] | None:
     """The two variables of the path; None without any. Raises `ValueError` for names that no phase has."""
     phases = list(solution.phases.values())
-    if stated is None:
+    if names is None:
         plane = all(
             {"x", "y"} <= set(phase.of_kind("state")) and phase.units.get("x", "") == phase.units.get("y", "")
             for phase in phases
         )
         return ("x", "y") if plane else None
-    if len(stated) != 2:
-        raise ValueError(f"path names two variables, as in path: [x, y], not {len(stated)}")
-    for name in stated:
+    if len(names) != 2:
+        raise ValueError(f"path names two variables, as in path: [x, y], not {len(names)}")
+    for name in names:
         if not any(name in phase.values for phase in phases):
             raise ValueError(f"path: no phase has a variable '{name}' (known: {', '.join(phases[0].values)})")
-    return stated[0], stated[1]
+    return names[0], names[1]
 
 
 def plane(solution: Solution, names: tuple[str, str], obstacles: Sequence[Obstacle]) -> dict[str, Any]:

@@ -54,10 +54,10 @@ def programs(result: Result) -> Section | None:
             *_optima(records, best_of_each(result)),
             _outcomes(records, best_of_each(result)),
             *_parameters(shown_programs),
-            *_inherited(shown_programs),
+            *_deviations(shown_programs),
         ),
         details=(
-            *((program_words(r, n), r.message) for n, r in _listed(records)),
+            *((program_words(r, n), r.message) for n, r in _with_messages(records)),
             *((("How the model is written", hints),) if (hints := _hints(result.best_program())) else ()),
         ),
     )
@@ -91,9 +91,11 @@ def _findings(records: Sequence[ProgramRecord], best: ProgramRecord | None) -> l
             sentences.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low, DIGITS)}.")
     if best is not None and best.solution is not None:
         sentences += [text for text in best.solution.warnings if not text.startswith(OF_MODEL)]
-    failed = [r for r in records if not r.ok]
-    if failed:
-        sentences.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines give the reasons.")
+    failures = [r for r in records if not r.ok]
+    if failures:
+        sentences.append(
+            f"{plural(len(failures), 'program')} of {len(records)} failed; the last lines give the reasons."
+        )
     return sentences
 
 
@@ -103,29 +105,29 @@ def _hints(best: ProgramRecord | None) -> str:
     return "\n".join(text for text in warnings if text.startswith(OF_MODEL))
 
 
-def _listed(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramRecord]]:
+def _with_messages(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramRecord]]:
     """The programs whose messages are shown, with their numbers: those without a result, or the only one."""
-    numbered = [(n, record) for n, record in enumerate(records, start=1) if record.message]
-    return [(n, record) for n, record in numbered if not record.ok or len(records) == 1][:MESSAGES]
+    messages = [(n, record) for n, record in enumerate(records, start=1) if record.message]
+    return [(n, record) for n, record in messages if not record.ok or len(records) == 1][:MESSAGES]
 
 
 def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[Table, ...]:
     """The results of a sweep: the best program of each of its points."""
     if len(best) < 2:
         return ()
-    some = [records[i] for i in sorted(best)]
-    names = [name for name in fixed(some[0]) if len({str(fixed(record).get(name)) for record in some}) > 1]
-    released = [name for name in some[0].start if name not in fixed(some[0])]
+    optima = [records[i] for i in sorted(best)]
+    names = [name for name in fixed(optima[0]) if len({str(fixed(record).get(name)) for record in optima}) > 1]
+    free_names = [name for name in optima[0].start if name not in fixed(optima[0])]
     rows = [
         (
             *(fixed(records[i]).get(name, "–") for name in names),
             _figure(records[i], "objective"),
-            *(records[i].figures.get(f"optimum({name})", math.nan) for name in released),
+            *(records[i].figures.get(f"optimum({name})", math.nan) for name in free_names),
             i + 1,
         )
         for i in sorted(best)
     ]
-    return (Table("The best of each point", (*names, "objective", *released, "program"), tuple(rows), digits=DIGITS),)
+    return (Table("The best of each point", (*names, "objective", *free_names, "program"), tuple(rows), digits=DIGITS),)
 
 
 def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Table:
@@ -142,9 +144,9 @@ def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Tabl
     note = (
         "Highlighted: the best of its point. Points solved from several starts or verified cold are listed repeatedly."
     )
-    marked = frozenset(best) if len(best) < len(records) else frozenset()
+    best_rows = frozenset(best) if len(best) < len(records) else frozenset()
     columns, lines = with_a_value(head, rows)
-    return Table("Outcomes", columns, lines, note=note if marked else "", marked=marked, digits=DIGITS)
+    return Table("Outcomes", columns, lines, note=note if best_rows else "", marked=best_rows, digits=DIGITS)
 
 
 def _rounded(value: float) -> float:
@@ -173,25 +175,25 @@ def _parameters(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
     return (Table("Static parameters", columns, lines, note=note, digits=DIGITS),)
 
 
-def _inherited(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
+def _deviations(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
     """Standard deviations of each optimum due to the study's uncertain numbers."""
     rows: list[tuple[Any, ...]] = []
-    released: list[str] = []
+    free_names: list[str] = []
     for program in programs:
         figures = program.record.figures
-        released = released or [n for n in program.record.start if f"deviation(optimum({n}))" in figures]
-        results = ["objective", *(f"optimum({name})" for name in released)]
+        free_names = free_names or [n for n in program.record.start if f"deviation(optimum({n}))" in figures]
+        results = ["objective", *(f"optimum({name})" for name in free_names)]
         for key, deviation in figures.items():
             name = key.removeprefix("deviation(")[:-1]
             if key.startswith("deviation(") and name not in results:
                 slopes = (figures.get(f"d({result})/d({name})", math.nan) for result in results)
                 rows.append((program.number, name, deviation, *slopes))
         if "deviation(objective)" in figures:
-            inherited = (figures.get(f"deviation({result})", math.nan) for result in results)
-            rows.append((program.number, "standard deviation of the optimum", "–", *inherited))
+            deviations = (figures.get(f"deviation({result})", math.nan) for result in results)
+            rows.append((program.number, "standard deviation of the optimum", "–", *deviations))
     if not rows:
         return ()
-    columns = ("program", "number", "its deviation", "d objective", *(f"d {name}" for name in released))
+    columns = ("program", "number", "its deviation", "d objective", *(f"d {name}" for name in free_names))
     note = (
         "Derivatives of the optimum by each number, in the model's unit, and the standard deviation "
         "of the optimum due to all of them, to first order. The program is optimised again for every "

@@ -50,16 +50,16 @@ class Scene:
         motions = stored_arrays(result, *names)
         if not motions:
             return missing(self.title, *names) if len(result.outcomes.X) else None
-        declared = result.problem.model.plugin.arrays
+        declarations = result.problem.model.plugin.arrays
         components = next(
-            (array.components for name in names if (array := declared.get(name)) and array.components), ()
+            (array.components for name in names if (array := declarations.get(name)) and array.components), ()
         )
         plot = partial(self._plot, components=components)
         note = "Drawn to scale." + (" Arrows show forces, all with one scale." if self.forces else "")
         return Section(self.title, figures=(selectable(self.title, motions, plot, height=self.height, note=note),))
 
     def _plot(self, arrays: Arrays, *, components: tuple[str, ...]) -> Plot:
-        def places(name: str, axes: int) -> Floats:
+        def coordinates_of(name: str, axes: int) -> Floats:
             coordinates = np.asarray(arrays[name], dtype=np.float64)
             if coordinates.ndim != axes or coordinates.shape[-1] not in (2, 3) or len(coordinates) != len(time):
                 raise ValueError(
@@ -70,16 +70,16 @@ class Scene:
         time = np.asarray(arrays[self.time], dtype=np.float64)
         values = None if self.colour is None else np.asarray(arrays[self.colour], dtype=np.float64)
         low, high = _range(values, self.lowest, self.highest)
-        more: dict[str, Any] = {"lowest": low, "highest": high, "meaning": self.colour or ""}
+        colour_range: dict[str, Any] = {"lowest": low, "highest": high, "meaning": self.colour or ""}
         return draw(
             DrawnMotion(
                 time,
-                {name: places(name, 3) for name in self.lines},
-                wires=None if self.wires is None else places(self.wires, 4),
+                {name: coordinates_of(name, 3) for name in self.lines},
+                wires=None if self.wires is None else coordinates_of(self.wires, 4),
                 values=values,
-                forces={name: places(name, 4) for name in self.forces},
+                forces={name: coordinates_of(name, 4) for name in self.forces},
                 axes=components,
-                **more,
+                **colour_range,
             )
         )
 

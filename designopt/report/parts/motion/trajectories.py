@@ -167,11 +167,11 @@ def drawn_programs(result: Result) -> list[DrawnProgram]:
 
     All have the phases of the first, which is the best of all.
     """
-    numbered = list(enumerate(result.programs(), start=1))
+    records = list(enumerate(result.programs(), start=1))
     best = best_of_each(result)
-    numbered.sort(key=lambda item: (not item[1].ok, item[0] - 1 not in best, best.get(item[0] - 1, 0)))
+    records.sort(key=lambda item: (not item[1].ok, item[0] - 1 not in best, best.get(item[0] - 1, 0)))
     programs: list[DrawnProgram] = []
-    for n, record in numbered:
+    for n, record in records:
         if len(programs) == DRAWN:
             break
         solution = record.solution
@@ -242,11 +242,11 @@ def stacked(
     return {"data": data, "layout": bare_layout(**axes, annotations=notes)}
 
 
-def line(x: Floats, y: Floats, colour: str, **more: Any) -> dict[str, Any]:
+def line(x: Floats, y: Floats, colour: str, **attributes: Any) -> dict[str, Any]:
     """A curve."""
     return {
         "type": "scatter", "mode": "lines", "x": x, "y": y, "line": {"color": colour, "width": 2},
-        "hovertemplate": "%{x:.4~g}: <b>%{y:.5~g}</b><extra></extra>", **more,
+        "hovertemplate": "%{x:.4~g}: <b>%{y:.5~g}</b><extra></extra>", **attributes,
     }  # fmt: skip
 
 
@@ -258,8 +258,8 @@ def _limits(times: Floats, low: float, high: float, values: Floats) -> list[dict
         for limit in (low, high)
         if np.isfinite(limit) and float(values.min()) - 2 * span <= limit <= float(values.max()) + 2 * span
     ]
-    dashed = {"color": "@mark", "width": 1, "dash": "dash"}
-    return [line(times[[0, -1]], np.array([limit, limit]), "@mark", line=dashed, hoverinfo="skip") for limit in near]
+    style = {"color": "@mark", "width": 1, "dash": "dash"}
+    return [line(times[[0, -1]], np.array([limit, limit]), "@mark", line=style, hoverinfo="skip") for limit in near]
 
 
 def _values_to_draw(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, Any]:
