@@ -14,6 +14,7 @@ from designopt_walking.report.panels import panel_height, panels
 from given_results import GivenResult, at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
+from designopt.report.colours import axis, layout
 from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
@@ -259,6 +260,60 @@ def test_paper_has_the_decision_on_one_page_and_headings_with_what_they_head(bro
         browser.execute_script("return [...document.querySelectorAll('h2, h3, figcaption')].map(e => e.textContent)")
     )
     assert [page[-1] for page in pages if page[-1] in headings] == []
+
+
+def test_the_figure_of_a_long_answer_keeps_its_height_and_titles_on_its_sheet(browser: Any, tmp_path: Path) -> None:
+    """With three baselines and many limits, words and tables shrink, not the figure."""
+    columns = ("", "robust", "unit", *(f"rule {i} (baseline), violates limits" for i in range(3)))
+    rows = tuple((f"parameter {i}", 1.0, "kN/m", 1.0, 2.0, 3.0) for i in range(12))
+    axes = {"xaxis": axis("flexion error [deg]"), "yaxis": axis("mismatch of the curves")}
+    curve = Figure("The front", {"data": [{"y": [1, 2]}], "layout": layout(**axes)}, height=340)
+    limits = Table("Its limits", ("limit", "value"), tuple((f"limit {i}", 1.0) for i in range(8)))
+    answer = Section(
+        "Overview",
+        findings=tuple(f"Sentence {i} says something about the recommended design and its limits." for i in range(12)),
+        figures=(curve,),
+        tables=(Table("Recommended design", columns, rows), limits),
+        notes=("To reproduce: the study.",),
+    )
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [answer, Section("Record")]), encoding="utf-8")
+    browser.get(path.as_uri())
+    pages = printed(browser, complete=False)
+    assert len(pages) == 1
+    assert "To reproduce:" in "\n".join(pages[0])
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    try:
+        plot_height, title_top, figure_top = browser.execute_script(
+            "const plot = document.querySelector('.plot'), top = e => e.getBoundingClientRect().top;"
+            "return [plot._fullLayout._size.h, top(plot.querySelector('.ytitle')), top(plot)]"
+        )
+        assert plot_height > 130
+        assert title_top > figure_top
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script("return document.querySelector('.tables').style.zoom") == ""
+
+
+def test_a_motion_drawn_to_scale_fills_its_figure_on_paper(browser: Any, tmp_path: Path) -> None:
+    """Its slider and buttons leave their room, and its figure is as high as on the screen."""
+    line = np.array([[[0.0, 0.0], [0.2, 1.8]], [[0.3, 0.0], [0.5, 1.8]]])
+    motion = draw(DrawnMotion(np.array([0.0, 1.0]), {"body": line}))
+    walk = Section("The walk", figures=(Figure("One cycle", motion, height=520),))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Analysis"), walk]), encoding="utf-8")
+    browser.get(path.as_uri())
+    wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    try:
+        height, (low, high) = browser.execute_script(
+            "const {_size, xaxis} = document.querySelector('.plot')._fullLayout; return [_size.h, xaxis.range]"
+        )
+        assert height > 400
+        assert high - low < 3.5
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script("return document.querySelector('.plot')._fullLayout.sliders.length") == 1
 
 
 def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_request(

@@ -184,9 +184,10 @@
     }
   }
 
-  // Curves or points in one pair of axes of numbers, with a short legend.
+  // Curves or points in one pair of axes of numbers, not drawn to scale, with a short legend.
   function isLow({data, layout}) {
     return legendRows({data, layout}, 680) <= 2 && !Object.keys(layout).some(name => /^[xy]axis\d/.test(name)) && layout.yaxis?.type !== "category"
+      && !layout.yaxis?.scaleanchor
       && data.every(t => (t.type ?? "scatter") === "scatter" && typeof t.y?.[0] !== "string");
   }
 
@@ -203,8 +204,13 @@
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
-    // A page of paper: the browser does not ask figures to fit it.
-    if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight});
+    // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
+    if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight, updatemenus: [], sliders: []});
+    // Text in the figure of the answer is as small as that around it.
+    if (printing && figure.element.closest("#overview-1")) {
+      Object.assign(shown.layout.template.layout.font, {size: 11});
+      shown.layout.margin = {...shown.layout.margin, t: 10, b: 30};
+    }
     shown.layout.separators = ".\u202f";
     const config = {
       responsive: true, displaylogo: false, ...(narrow() ? {displayModeBar: false} : {}), showSendToCloud: false, plotlyServerURL: "", showTips: false,
@@ -426,25 +432,31 @@
     const section = element.closest("section"), {paper} = root.dataset;
     return !whole || paper === "whole" || (paper === "first" ? section.matches(":first-of-type") : section.dataset.onRequest === undefined);
   };
+  // The figure of the answer takes what its words and tables leave of a page; where that is too little they shrink.
+  function fitAnswer() {
+    const answer = document.getElementById("overview-1"), paper = 960; // pixels of a page, without a margin for rounding
+    const [least, most] = [210, 320], others = answer ? [...answer.children].filter(e => e.matches(".words, .tables, .note")) : [];
+    const left = () => paper - answer.getBoundingClientRect().bottom + document.querySelector("main").getBoundingClientRect().top;
+    for (const element of others) element.style.zoom = "";
+    root.style.setProperty("--paper-height", `${least}px`);
+    for (let zoom = 0.95; answer?.querySelector("figure") && left() < 0 && zoom > 0.7; zoom -= 0.05)
+      for (const element of others) element.style.zoom = zoom;
+    if (answer) root.style.setProperty("--paper-height", `${Math.min(most, least + Math.max(left(), 0))}px`);
+  }
   addEventListener("beforeprint", () => {
     printing = true;
     root.classList.add("printing");
-    const answer = document.getElementById("overview-1"), paper = 960; // pixels of a page, without a margin for rounding
-    root.style.setProperty("--paper-height", "230px");
-    if (answer) {
-      const beyond = answer.getBoundingClientRect().bottom - document.querySelector("main").getBoundingClientRect().top - paper;
-      root.style.setProperty("--paper-height", `${Math.min(320, Math.max(150, 230 - beyond))}px`);
-    }
-    figures.filter(f => onPaper(f.element)).forEach(draw);
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
       table.classList.toggle("tight", table.offsetWidth > 1.2 * 686);
       if (table.offsetWidth > 686) table.style.zoom = 686 / table.offsetWidth;
     }
+    fitAnswer();
+    figures.filter(f => onPaper(f.element)).forEach(draw);
   });
   addEventListener("afterprint", () => {
     printing = false;
     root.classList.remove("printing");
-    for (const table of document.querySelectorAll(".scroll > table")) table.style.zoom = "";
+    for (const element of document.querySelectorAll(".scroll > table, #overview-1 > *")) element.style.zoom = "";
     redraw();
   });
   label();
