@@ -307,6 +307,14 @@ class Result:
         with self._journal() as journal, scoring(self.path):
             return read_cheap(journal, self.recorded_problem)
 
+    @cached_property
+    def cheap_wall(self) -> float:
+        """The total time (s) of the evaluations of `cheap`."""
+        if self.cheap is None:
+            return 0.0
+        with self._journal() as journal:
+            return sum(wall or 0.0 for (wall,) in journal.evaluations("wall", "cheap"))
+
     def tolerated(self) -> ToleranceResults | None:
         """Designs and their neighbours within the tolerances of the parameters; None before any are evaluated, and if
         the study asks for none."""
