@@ -133,7 +133,7 @@ class AmputeeWalk:
 
     def declares(self) -> Declared:
         """Parameters of this knee are inputs, those that the program chooses outputs, like the change with the mesh, if
-        it is to be confirmed."""
+        it is to be confirmed. A page shows the walk, and the map of the device."""
         hints = get_type_hints(AmputeeDesign, include_extras=True)
         quantities: dict[str, Q] = {name: get_args(hint)[1] for name, hint in hints.items() if name in self.choose}
         chosen = {f"chosen_{name}": Q(q.unit, f"chosen, {q.description}") for name, q in quantities.items()}
@@ -141,7 +141,9 @@ class AmputeeWalk:
             chosen["chosen_at_bounds"] = Q("", "chosen parameters at an end of their range", notable=True)
         inputs = {name for name in self._prosthesis.parameters if name not in self.choose}
         return Declared(
-            outputs={**chosen, **(MESH_OUTPUTS if self.confirm else {})}, without=frozenset(hints.keys() - inputs)
+            outputs={**chosen, **(MESH_OUTPUTS if self.confirm else {})},
+            without=frozenset(hints.keys() - inputs),
+            plots=("walking_figure", "device_map"),
         )
 
     def evaluate(

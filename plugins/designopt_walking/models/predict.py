@@ -186,17 +186,18 @@ class WalkPredict:
         return notes + ([] if first is None else outside_ranges(walker, first))
 
     def declares(self) -> Declared:
-        """Parameters of the device are inputs, those that the program chooses outputs, and the change with the mesh."""
+        """Parameters of the device are inputs, those that the program chooses outputs, and the change with the mesh.
+        A page shows the walk, and the map of a device."""
         further = (MESH_OUTPUTS if self.confirm else {}) | (TENDON_OUTPUTS if self.tendons == "compliant" else {})
         if self.device is None:
-            return Declared(outputs=further)
+            return Declared(outputs=further, plots=("walking_figure",))
         symbols = DEVICES[self.device](walker_of(self._model)).parameters
         quantities = {v.name: Q(v.unit, v.description, ge=v.low, le=v.high) for v, _ in symbols}
         inputs = {name: q for name, q in quantities.items() if name not in self.choose}
         chosen = {
             f"chosen_{n}": Q(q.unit, f"chosen {q.description}") for n, q in quantities.items() if n in self.choose
         }
-        return Declared(inputs=inputs, outputs={**chosen, **further})
+        return Declared(inputs=inputs, outputs={**chosen, **further}, plots=("walking_figure", "device_map"))
 
     def evaluate(
         self, design: dict[str, float], scenario: WalkingOnSlope, arrays: Set[str] = frozenset()
