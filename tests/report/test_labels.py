@@ -5,8 +5,8 @@ import pytest
 from given_results import at_most, beam_result, minimize
 
 from designopt.counts import plural
-from designopt.report.labels import design_rows, displayed_figures, listed, number, plain, thinned
-from designopt.report.parts.answer.overview import duration, overview
+from designopt.report.labels import design_rows, displayed_figures, duration, listed, number, plain, thinned
+from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.designs.front import _box, _overlap, _spread
 
 

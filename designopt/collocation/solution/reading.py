@@ -50,8 +50,8 @@ class Reader:
         mesh, count = layout.mesh, len(layout.point)
         constants = parameters[layout.constants : layout.signals]
         signals = parameters[layout.signals : layout.numbers_end].reshape(count, -1)
-        fixed = iter(constants[len(point.constant_names) :])
-        t0, tf = (float(x[layout.times[t]] if t in layout.times else next(fixed)) for t in TIMES)
+        fixed_times = iter(constants[len(point.constant_names) :])
+        t0, tf = (float(x[layout.times[t]] if t in layout.times else next(fixed_times)) for t in TIMES)
         rates, path, integrands, outputs = self._of_points[i](
             layout.at_points(x), x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
         )

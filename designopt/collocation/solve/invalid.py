@@ -41,21 +41,23 @@ def _invalid_phase(reader: Reader, i: int, x: Floats, parameters: Floats, order:
     )  # fmt: skip
     worst: tuple[int, str, Any] | None = None
     for name, expression in parts(point):
-        for by, derived in _derivatives(expression, variables, order):
-            values = np.asarray(ca.Function("part", point.arguments, [derived]).map(count)(*arguments), float).ravel()
+        for by, derivative in _derivatives(expression, variables, order):
+            values = np.asarray(
+                ca.Function("part", point.arguments, [derivative]).map(count)(*arguments), float
+            ).ravel()
             bad = np.flatnonzero(~np.isfinite(values))
             if len(bad) and (worst is None or bad[0] < worst[0]):
-                worst = int(bad[0]), f"{_ORDERS[order]}{name}{by}", derived
+                worst = int(bad[0]), f"{_ORDERS[order]}{name}{by}", derivative
     if worst is None:
         return ""
-    k, name, derived = worst
+    k, name, derivative = worst
     slot = k + mesh.first
     t0, tf = phase_values.t0, phase_values.tf
     time = t0 + mesh.fractions[slot] * (tf - t0)
     j = max(int(np.searchsorted(mesh.bases, slot)) - 1, 0)
     begin, end = (t0 + mesh.nodes[n] * (tf - t0) for n in (j, j + 1))
     at_point = [np.asarray(a)[:, k] if np.ndim(a) == 2 else a for a in arguments]
-    cause = first_invalid(derived, point.arguments, at_point)
+    cause = first_invalid(derivative, point.arguments, at_point)
     values_there = _values(point, at_point)
     text = f"The {name} of {point.phase.name} is not finite at {time:.4g} s (interval {begin:.4g} to {end:.4g} s)"
     return f"{text}{': ' + cause if cause else ''}. There {values_there}."

@@ -90,7 +90,7 @@ class Program:
         ready = time.perf_counter()
         # the creator of a given statement has compiled it, if worthwhile for its number of solves
         self.statement = statement or with_compiled(functions, options, options.starts)
-        compiled = time.perf_counter()
+        compile_end = time.perf_counter()
         if meshes is None:
             scheme = options.scheme_for(problem)
             meshes = [Mesh.uniform(scheme, options.intervals, phase.pieces.values()) for phase in problem.phases]
@@ -106,8 +106,8 @@ class Program:
         cost = self._reader.cost(x, program_bounds.parameters)
         cost_scale = 1.0 / abs(cost) if math.isfinite(cost) and abs(cost) > NO_COST else 1.0
         self.transcription = transcribe(self.statement, self.meshes, scale, shift, cost_scale, program_layout)
-        built = time.perf_counter() - compiled
-        self.timing = {"model": ready - begin, "compile": compiled - ready, "build": built}
+        build_time = time.perf_counter() - compile_end
+        self.timing = {"model": ready - begin, "compile": compile_end - ready, "build": build_time}
         self._search = Search(self.transcription, options)
         self._conditioning: Conditioning | None = None
         # functions and the solver keep their work in memory that threads must not share
@@ -189,11 +189,13 @@ class Program:
                 self._first(problem, transcription.layout, program_bounds, start) - transcription.shift
             ) / transcription.scale
         # the result of a solve has passed the test for stationary points
-        guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
+        from_guess = previous is None and not any(
+            isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values()
+        )
         multipliers = previous.iterate if warm == "full" and previous else None
         if warm == "near":
             multipliers = Iterate(x, np.zeros(len(transcription.row_scale)), np.zeros(len(x)))
-        return self._run(problem, program_bounds, x, multipliers, cold, guessed)
+        return self._run(problem, program_bounds, x, multipliers, cold, from_guess)
 
     def _check_size(self, previous: Solution) -> None:
         transcription = self.transcription
@@ -223,7 +225,7 @@ class Program:
         x: Floats,
         warm: Iterate | None,
         cold: Start,
-        guessed: bool,
+        from_guess: bool,
     ) -> Solution:
         transcription = self.transcription
         if self._conditioning is None:
@@ -241,11 +243,11 @@ class Program:
             end = End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
         else:
             end = self._search.run(active_bounds, x, warm, cold if warm is None else WARM)
-            if guessed and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
+            if from_guess and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
                 beside = self._solved_from_neighbour(active_bounds, end)
                 if beside is not end:
                     end, remark = beside, "The guess is a stationary point but not a minimum: restarted beside it."
-            end, arcs, values = self._finished(active_bounds, end)
+            end, arcs, values = self._continued_end(active_bounds, end)
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
@@ -280,7 +282,9 @@ class Program:
             return f"{OWN}, exact hessian, {NAME}"
         return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
-    def _finished(self, bounds: ProgramBounds, end: End) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
+    def _continued_end(
+        self, bounds: ProgramBounds, end: End
+    ) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
         """`end` with its optimisation error, continued if that is too large, its singular arcs, and the values already
         read, if any."""
         if not end.status.success:

@@ -66,10 +66,10 @@ def _excursions(calls: Sequence[Any], symbols: Sequence[Any], arguments: Sequenc
     """For each argument of a table beyond its grid a text, and the column of `arguments` (rows, points) where it is
     farthest."""
     for call in calls:
-        stated = [call.dep(k) for k in range(call.n_dep())]
-        function = ca.Function("arguments", list(symbols), [ca.vertcat(*stated)])
+        table_arguments = [call.dep(k) for k in range(call.n_dep())]
+        function = ca.Function("arguments", list(symbols), [ca.vertcat(*table_arguments)])
         values = np.asarray(function.map(arguments[0].shape[1])(*arguments), dtype=np.float64)
-        for axis, argument, at in zip(_grid(call.which_function()), stated, values, strict=False):
+        for axis, argument, at in zip(_grid(call.which_function()), table_arguments, values, strict=False):
             low, high = axis[0], axis[-1]
             over = np.maximum(low - at, at - high)
             worst = int(np.argmax(over))

@@ -81,14 +81,14 @@ def layout(
 ) -> Layout:
     """Number the variables; `integral_keys` are the integrals (phase, number) that are variables of the program."""
     offset = 0
-    numbered = []
+    index_tables = []
     for point, mesh in zip(points, meshes, strict=True):
         nw = len(point.names)
         sizes = np.full(mesh.slots, nw)
         sizes[: mesh.first] = point.nx
         starts = offset + np.concatenate([[0], np.cumsum(sizes)[:-1]])
         states = starts[:, None] + np.arange(point.nx)
-        numbered.append((states, starts[mesh.first :, None] + np.arange(nw)))
+        index_tables.append((states, starts[mesh.first :, None] + np.arange(nw)))
         offset += int(sizes.sum())
     parameters = {v.name: offset + i for i, v in enumerate(problem.variables)}
     offset += len(parameters)
@@ -104,7 +104,7 @@ def layout(
         times.append(index_of)
     integrals = {key: offset + i for i, key in enumerate(integral_keys)}
     phases: list[PhaseLayout] = []
-    for (states, at_points), point, mesh, free_times in zip(numbered, points, meshes, times, strict=True):
+    for (states, at_points), point, mesh, free_times in zip(index_tables, points, meshes, times, strict=True):
         theta = np.array([*(parameters[n] for n in point.parameter_names), *free_times.values()], np.int64)
         begin = phases[-1].numbers_end if phases else 0
         signals = begin + point.constants.numel()
@@ -172,15 +172,15 @@ class RowCollector:
         self._samples()
         self.ends_first = self.count
         for name, value in zip(functions.problem.constraints, functions.ends.constraints, strict=True):
-            self._block("ends", -1, _numbered(name, value.numel()), np.zeros(1, np.int64))
+            self._block("ends", -1, _row_names(name, value.numel()), np.zeros(1, np.int64))
 
     def of_variables(self) -> tuple[Indices, Indices, Floats]:
         """C as rows, columns and factors."""
-        return _joined(self._of_variables, 3)
+        return _in_columns(self._of_variables, 3)
 
     def of_points(self, phase: int) -> tuple[Indices, Indices, Indices, Floats]:
         """K of a phase as rows, rows of the point, numbers of the point and factors."""
-        return _joined(self._of_points[phase], 4)
+        return _in_columns(self._of_points[phase], 4)
 
     def scales(self, scale: Floats) -> Floats:
         """Scales of rows (m,): of defects that of their state, of integrals that of the integral, else 1."""
@@ -231,7 +231,7 @@ class RowCollector:
         ]
         begin = row_ranges.path.start
         for name, size in zip(phase.path, point.path_sizes, strict=True):
-            tables.append(("path", _numbered(name, size), range(begin, begin + size)))
+            tables.append(("path", _row_names(name, size), range(begin, begin + size)))
             begin += size
         slots = np.arange(layout.mesh.first, layout.mesh.slots)
         at = np.arange(len(slots))[:, None]
@@ -287,7 +287,7 @@ class RowCollector:
             if point.kind == "constraint":
                 fractions = self.layout.phases[point.phase].mesh.fractions
                 nearest = np.abs(layout.fractions[:, None] - fractions).argmin(axis=1)
-                self._block("sample", point.phase, _numbered(point.name, point.size), nearest)
+                self._block("sample", point.phase, _row_names(point.name, point.size), nearest)
 
 
 def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
@@ -296,7 +296,7 @@ def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
     Raises `ProblemError` (bad_statement) for a scheme whose intervals share controls, and if a piece does not end at a
     node of the mesh.
     """
-    if mesh.schemes[0].starts:
+    if mesh.schemes[0].collocates_left_end:
         text = f"controls of {mesh.schemes[0].name} have one value at the node between two pieces: use radau"
         raise ProblemError("bad_statement", where, text)
     ends = mesh.nodes * pieces
@@ -307,12 +307,12 @@ def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
     return np.minimum((0.5 * (ends[1:] + ends[:-1])).astype(np.int64), pieces - 1)
 
 
-def _joined(parts: list[tuple[Any, ...]], width: int) -> tuple[Any, ...]:
+def _in_columns(parts: list[tuple[Any, ...]], width: int) -> tuple[Any, ...]:
     if not parts:
         return tuple(np.empty(0, np.int64) for _ in range(width))
     return tuple(np.concatenate([array.ravel() for array in part]) for part in zip(*parts, strict=True))
 
 
-def _numbered(name: str, count: int) -> tuple[str, ...]:
+def _row_names(name: str, count: int) -> tuple[str, ...]:
     """Names of the rows of one constraint."""
     return (name,) if count == 1 else tuple(f"{name}[{i}]" for i in range(count))

@@ -58,7 +58,7 @@ class Entries:
         if not self._contributions:
             return ca.MX(*shape)
         rows, columns, sources, factors = (np.concatenate(part) for part in zip(*self._contributions, strict=True))
-        positions, entry_of = _places(rows, columns, shape)
+        positions, entry_of = _distinct_positions(rows, columns, shape)
         factors = factors * left[rows] * right[columns]
         mixing = constant_matrix(entry_of, sources, factors, (len(positions), self._size))
         return ca.MX(ca.Sparsity.nonzeros(*shape, positions.tolist()), mixing @ ca.vertcat(*self._sources))
@@ -71,12 +71,12 @@ def stretch(column: Any, begin: int, end: int) -> Any:
 
 def constant_matrix(rows: Indices, columns: Indices, values: Floats, shape: tuple[int, int]) -> Any:
     """A constant sparse CasADi matrix (DM); entries at one position are summed."""
-    positions, entry_of = _places(rows, columns, shape)
+    positions, entry_of = _distinct_positions(rows, columns, shape)
     sums = np.bincount(entry_of, weights=values, minlength=len(positions))
     return ca.DM(ca.Sparsity.nonzeros(*shape, positions.tolist()), sums.tolist())  # lists convert fastest
 
 
-def _places(rows: Indices, columns: Indices, shape: tuple[int, int]) -> tuple[Indices, Indices]:
+def _distinct_positions(rows: Indices, columns: Indices, shape: tuple[int, int]) -> tuple[Indices, Indices]:
     """The distinct positions, counted down the columns, and the index of each entry among them."""
     order = _order(rows, shape[0])
     order = order[_order(columns[order], shape[1])]
@@ -123,13 +123,13 @@ class Transcription:
 
     def box(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
         """Lower and upper limits (n,) of the scaled variables."""
-        return self._scaled(bounds)[:2]
+        return self._scaled_bounds(bounds)[:2]
 
     def row_box(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
         """Lower and upper limits (m,) of the scaled rows."""
-        return self._scaled(bounds)[2:]
+        return self._scaled_bounds(bounds)[2:]
 
-    def _scaled(self, bounds: ProgramBounds) -> tuple[Floats, Floats, Floats, Floats]:
+    def _scaled_bounds(self, bounds: ProgramBounds) -> tuple[Floats, Floats, Floats, Floats]:
         if bounds not in self._of_bounds:
             variables = [(limits - self.shift) / self.scale for limits in (bounds.low, bounds.high)]
             rows = [limits / self.row_scale for limits in (bounds.row_low, bounds.row_high)]
@@ -287,9 +287,9 @@ class _Parts:
             pairs, b = layout.joined(sample[each], np.tile(second_of, count)[each], width)
             each, a = each[pairs], a[pairs]
             left, right = layout.columns[a], layout.columns[b]
-            same = np.tile(first_of == second_of, count)[each]
+            is_one_variable = np.tile(first_of == second_of, count)[each]
             # of one variable with itself every pair of columns comes twice, of two variables a column with itself does
-            factors = np.where(same, np.where(left <= right, 1.0, 0.0), np.where(left == right, 2.0, 1.0))
+            factors = np.where(is_one_variable, np.where(left <= right, 1.0, 0.0), np.where(left == right, 2.0, 1.0))
             factors = factors * layout.weights[a] * layout.weights[b]
             self.hessian.add(np.minimum(left, right), np.maximum(left, right), first + each, factors)
 
@@ -399,40 +399,40 @@ class EndFunctions:
 
 def end_functions(symbols_of: EndSymbols, layout: Layout) -> EndFunctions:
     """The functions, with their derivatives with respect to the variables on which they depend."""
-    symbols, where, constants = [], [], []
-    replaced, by = [], []
+    symbols, variables, constants = [], [], []
+    zero_symbols, by = [], []
     expressions = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
     for i, (phase_layout, ends) in enumerate(zip(layout.phases, symbols_of.phases, strict=True)):
         x0, xf, t0, tf, integrals, data_multipliers = ends
         nx = phase_layout.states.shape[1]
         symbols += [x0[:nx], xf[:nx]]
-        where += [*phase_layout.states[0], *phase_layout.states[-1]]
+        variables += [*phase_layout.states[0], *phase_layout.states[-1]]
         for j in range(nx, x0.numel()):
             for symbol, slot in ((x0[j], 0), (xf[j], -1)):
                 if ca.depends_on(expressions, symbol):
                     symbols.append(symbol)
-                    where.append(phase_layout.point[slot, j])
+                    variables.append(phase_layout.point[slot, j])
         constants.append(data_multipliers)
         for name, time in (("t0", t0), ("tf", tf)):
             if name in phase_layout.times:
                 symbols.append(time)
-                where.append(phase_layout.times[name])
+                variables.append(phase_layout.times[name])
             else:
                 constants.append(time)
         for j in range(integrals.numel()):
             if (i, j) in layout.integrals:
                 symbols.append(integrals[j])
-                where.append(layout.integrals[i, j])
+                variables.append(layout.integrals[i, j])
             else:
-                replaced.append(integrals[j])
+                zero_symbols.append(integrals[j])
                 by.append(ca.SX(0.0))
     symbols.append(symbols_of.parameters)
-    where += list(layout.parameters.values())
+    variables += list(layout.parameters.values())
     v: Any = ca.vertcat(*symbols)
     c = column(constants)
     cost, rows = symbols_of.cost, column(list(symbols_of.constraints))
-    if replaced:
-        cost, rows = ca.substitute([cost, rows], [ca.vertcat(*replaced)], [ca.vertcat(*by)])
+    if zero_symbols:
+        cost, rows = ca.substitute([cost, rows], [ca.vertcat(*zero_symbols)], [ca.vertcat(*by)])
     gradient: Any = ca.jacobian(cost, v)
     jacobian: Any = ca.jacobian(rows, v)
     mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
@@ -440,7 +440,7 @@ def end_functions(symbols_of: EndSymbols, layout: Layout) -> EndFunctions:
 
     G, J, H = gradient.sparsity(), jacobian.sparsity(), hessian.sparsity()
     return EndFunctions(
-        np.array(where, np.int64),
+        np.array(variables, np.int64),
         ca.Function("end_cost", [v, c], [ca.densify(cost)]),
         ca.Function("end_gradient", [v, c], [nonzeros(gradient)]),
         np.array(G.get_col(), np.int64),

@@ -149,8 +149,8 @@ class WireArms:
     def _rows(self) -> Rows:
         """(z, shift) -> moment arm about the coordinate, length, and the moment that holds the weight."""
         mechanism = self._mechanism
-        k, still = mechanism.tree.names.index(self.coordinate), ca.SX.zeros(len(mechanism.tree.names))
-        state = TreeState(mechanism.tree, ca.SX.sym("z", still.numel()), still, still)
+        k, zeros = mechanism.tree.names.index(self.coordinate), ca.SX.zeros(len(mechanism.tree.names))
+        state = TreeState(mechanism.tree, ca.SX.sym("z", zeros.numel()), zeros, zeros)
         shift = ca.SX.sym("shift", 3)
         wire = self._moved(shift)
         holding = inverse_dynamics(state, mechanism.gravity, mechanism.forces_on(state))[k]

@@ -28,9 +28,9 @@ def inverse_dynamics(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = Non
     for k in reversed(range(tree.n)):
         if tree.parents[k] >= 0:
             loads[tree.parents[k]] = loads[tree.parents[k]] + loads[k] + inertia_forces[..., k, :]
-    carried = np.stack(loads, axis=-2)
+    load_rows = np.stack(loads, axis=-2)
     spread = (m * (tree.column("second") - com**2))[:, None] * rho
-    pull = sign[:, None] * (carried + com[:, None] * inertia_forces + spread)
+    pull = sign[:, None] * (load_rows + com[:, None] * inertia_forces + spread)
     efforts = [(e * pull).sum(-1) for e in first]
     return np.concatenate(
         [efforts[0] + tree.column("Ix") * second[0], efforts[1] + tree.column("Iy") * second[1], efforts[2]], axis=-1

@@ -36,12 +36,12 @@ def energies(tree: RodTree, q: Any, dq: Any) -> Energies:
     m, com = tree.column("mass"), tree.column("com")
     _, centres = places(tree, q)
     _, v = velocities(tree, q, dq)
-    stretched = _rates(tree, q, dq)
+    rod_rates = _rates(tree, q, dq)
     dphi, dpsi, _ = split(tree, dq)
     about_centre = m * (tree.column("second") - com**2)
     kinetic = 0.5 * (
         m * (v**2).sum(-1)
-        + about_centre * (stretched**2).sum(-1)
+        + about_centre * (rod_rates**2).sum(-1)
         + tree.column("Ix") * dphi**2
         + tree.column("Iy") * dpsi**2
     ).sum(-1)

@@ -315,7 +315,7 @@ class EquilibriumTask:
         forces, loops = self.signals.forces, self.loops
         state = forces.state
         zero = ca.SX.zeros(state.z.numel())
-        h = ca.substitute([forces.needed], [state.dz, state.ddz, forces.time], [zero, zero, ca.SX(0.0)])[0]
+        h = ca.substitute([forces.generalised_forces], [state.dz, state.ddz, forces.time], [zero, zero, ca.SX(0.0)])[0]
         mu = ca.SX.sym("mu", len(loops.labels))
         J = loops.jacobian if loops.labels else ca.SX(0, state.z.numel())
         K = ca.jacobian(h - J.T @ mu, state.z)

@@ -364,7 +364,7 @@ class KinematicsTask:
     @cached_property
     def _needed(self) -> Rows:
         forces = self._forces
-        expression = ca.substitute(ca.densify(forces.needed), forces.time, 0.0)
+        expression = ca.substitute(ca.densify(forces.generalised_forces), forces.time, 0.0)
         arguments = [forces.state.z, forces.state.dz, forces.state.ddz, forces.p]
         return Rows(ca.Function("needed_at_rest", arguments, [ca.cse(expression)]), compiled=False)
 

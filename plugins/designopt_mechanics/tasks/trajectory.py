@@ -156,7 +156,7 @@ class TrajectoryTask:
         not a differentiable function of them, of least-squares forces, and of the estimates of errors."""
         if not names or (self._forces.redundant == "least_squares" and self._forces.is_redundant):
             return {}
-        if self._shortest < self._longest and ca.depends_on(self._forces.needed, self._forces.time):
+        if self._shortest < self._longest and ca.depends_on(self._forces.generalised_forces, self._forces.time):
             return {}  # loads follow a clock that the duration stretches
         p = self.mechanism.column(numbers)
         branch = str(scenario.get("branch", self.settings.branch))

@@ -155,7 +155,7 @@ def _trajectories(mesh: Mesh, defects: Floats, first: Floats, last: Floats, dura
     rates[-1] = -last / (duration * total[-1])
     for scheme, intervals in mesh.groups:
         interval_defects = defects[mesh.bases[intervals, None] + np.arange(scheme.steps)]
-        if not scheme.starts:
+        if not scheme.collocates_left_end:
             for j in range(1, scheme.steps):
                 costate_values[mesh.bases[intervals] + j] = (
                     -np.einsum("kix,i->kx", interval_defects, scheme.Q[:, j]) / scheme.weights[j]
