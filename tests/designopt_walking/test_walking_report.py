@@ -240,11 +240,11 @@ def test_the_map_marks_failed_designs_with_their_reasons_and_draws_nothing_betwe
 
 def test_a_page_without_plots_has_the_walk_and_the_map_of_its_device(result: Result) -> None:
     """As the model proposes; not the time in per cent of the cycle as a curve."""
-    shown = sections(result)
-    titles = [section.title for section in shown]
+    parts = sections(result)
+    titles = [section.title for section in parts]
     assert {"The walk", "Map over the device"} <= {*titles}
     assert titles.index("The walk") < titles.index("Motions")
-    motions = next(section for section in shown if section.title == "Motions")
+    motions = next(section for section in parts if section.title == "Motions")
     assert "percent" not in [figure.title for figure in motions.figures]
 
 
