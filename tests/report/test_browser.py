@@ -185,17 +185,20 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
     traces = [{"x": [0, 9], "y": [0, 1]}, {"x": [0, 9], "y": [0, 1], "xaxis": "x2"}]
     axes = {f"xaxis{n}": {"domain": d, "title": {"text": "width [mm]"}} for n, d in (("", [0, 0.45]), ("2", [0.55, 1]))}
     label = {"text": "compromise", "x": 9, "y": 1, "ax": 36, "ay": -30, "xanchor": "left", "showarrow": True}
-    layout = {**axes, "xaxis": {**axes["xaxis"], "range": [0, 9]}, "annotations": [{**label, "xref": "x", "yref": "y"}]}
+    outwards = {**label, "text": "knee<br>topsis vector", "x": 0, "ax": -36, "xanchor": "right"}
+    annotations = [{**note, "xref": "x", "yref": "y"} for note in (label, outwards)]
+    layout = {**axes, "xaxis": {**axes["xaxis"], "range": [0, 9]}, "annotations": annotations}
     figure = Figure("Pairs", {"data": traces, "layout": layout})
     command = "To reproduce: designopt show a.study/1 --evaluate"
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [Section("Pairs", figures=(figure,), notes=(command,))]), encoding="utf-8")
     read = """const {layout} = document.querySelector('.plot'), option = document.querySelector('.option');
-        return [layout.xaxis.title.text, layout.annotations[0].xanchor, layout.annotations[0].ax, option.textContent,
+        return [layout.xaxis.title.text, ...layout.annotations.flatMap(note => [note.xanchor, note.ax]), option.textContent,
                 getComputedStyle(option).whiteSpace, option.parentElement.textContent]"""
     expected = ["--evaluate", "nowrap", command]
     try:
-        for width, labels in ((1200, ["width [mm]", "left", 36]), (420, ["width<br>[mm]", "right", -36])):
+        wide, narrow = ["width [mm]", "left", 36, "right", -36], ["width<br>[mm]", "right", -36, "left", 36]
+        for width, labels in ((1200, wide), (420, narrow)):
             sized(browser, width, 900)
             open_page(browser, path)
             assert browser.execute_script(read) == [*labels, *expected]
@@ -319,10 +322,12 @@ def test_a_motion_drawn_to_scale_fills_its_figure_on_paper(browser: Any, tmp_pat
 def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_request(
     browser: Any, tmp_path: Path
 ) -> None:
-    """Curves are lower there, so that three stand on a sheet; panels keep their height."""
-    curve = Figure("Curve", {"data": [{"y": [1, 2]}], "layout": {}}, height=400)
+    """Curves are lower there, so that three stand on a sheet, with text in proportion; panels keep their height, up to
+    that of a sheet."""
+    curve = Figure("Curve", {"data": [{"y": [1, 2]}], "layout": layout(xaxis=axis("time [s]"))}, height=400)
     panels_below = {"data": [{"y": [1, 2]}, {"y": [1, 2], "yaxis": "y2"}], "layout": {"yaxis": {}, "yaxis2": {}}}
-    curves = Section("Curves", figures=(curve, Figure("Panels", {**panels_below}, height=400)))
+    panels = [Figure("Panels", {**panels_below}, height=height) for height in (400, 1500)]
+    curves = Section("Curves", figures=(curve, *panels))
     analysed = Section("Analysis", tables=(Table("Analysis", ("a",), ((1.0,),)),))
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [analysed, curves, Section("Record", on_request=True)]), encoding="utf-8")
@@ -333,10 +338,11 @@ def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_re
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert browser.execute_script(displays) == ["block", "block", "none"]
-        assert browser.execute_script(heights) == [225, 400]
+        assert browser.execute_script(heights) == [225, 400, 900]
+        assert browser.execute_script("return document.querySelector('.plot')._fullLayout._size.h") > 150
         browser.execute_script("document.getElementById('paper').click(); dispatchEvent(new Event('beforeprint'))")
         assert browser.execute_script(displays) == ["block"] * 3
-        assert browser.execute_script(heights) == [400, 400]
+        assert browser.execute_script(heights) == [400, 400, 900]
     finally:
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

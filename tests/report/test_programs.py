@@ -14,7 +14,7 @@ from designopt.dynamics.system import System, Variable
 from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs
 from designopt.report.parts.motion.solving import solving
-from designopt.report.parts.motion.trajectories import activity, in_short, trajectories
+from designopt.report.parts.motion.trajectories import _end_costates, activity, in_short, trajectories
 from designopt.report.traces import constant_axis
 from designopt.store.views.programs import best_program, better_motions
 
@@ -80,6 +80,9 @@ def test_states_and_controls_are_drawn_over_time_with_their_limits(solutions):
     phase = solutions[1].phase
     finite = phase.costates["cart"][np.isfinite(phase.costates["cart"])]
     assert ("cart", finite[0], finite[-1], "s/m") in ends.rows
+    free_end = replace(phase, costates={"cart": np.array([2.0, 1.0, 4e-14])})
+    one_program = [SimpleNamespace(number=1, solution=SimpleNamespace(phases={"swing": free_end}))]
+    assert _end_costates(one_program, SimpleNamespace(unit="s", sign=1.0))[0].rows == (("cart", 2.0, 0.0, "s/m"),)
 
 
 def test_a_constant_has_its_value_at_its_axis() -> None:

@@ -4,6 +4,7 @@
   const root = document.documentElement;
   const figures = [];
   let printing = false;
+  const SHEET = 900; // height of the highest figure that fits on a sheet below its title
 
   const dark = () => !printing && (root.dataset.theme
     ? root.dataset.theme === "dark"
@@ -59,9 +60,11 @@
       for (const {title} of axes) if (title?.text) Object.assign(title, {text: title.text.replace(/ (?=\[)/, "<br>"), font: {size: 12}});
     for (const label of plot.layout.annotations ?? []) {
       const [low, high] = (label.showarrow && plot.layout[String(label.xref).replace("x", "xaxis")]?.range) || [0, 0];
-      const room = (width - 110) * (high - label.x) / (high - low);
-      if (label.xanchor === "left" && label.ax > 0 && room < label.ax + 7 * label.text.length)
-        Object.assign(label, {ax: -label.ax, xanchor: "right"});
+      const right = (width - 110) * (high - label.x) / (high - low), left = width - 110 - right;
+      const needed = Math.abs(label.ax) + 7 * Math.max(...label.text.split("<br>").map(line => line.length));
+      const inwards = label.ax > 0 ? right < needed && left > right : left < needed && right > left;
+      if (["left", "right"].includes(label.xanchor) && inwards)
+        Object.assign(label, {ax: -label.ax, xanchor: label.ax > 0 ? "right" : "left"});
     }
     const lower = (control, by) => { control.pad = {...control.pad, t: (control.pad?.t ?? 0) + by}; };
     for (const menu of plot.layout.updatemenus ?? []) lower(menu, 16);
@@ -199,17 +202,19 @@
     for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
     figure.plot.style.height = figure.height ??= figure.plot.style.height;
-    if (printing && root.dataset.paper === "results" && isLow(shown)) figure.plot.style.height = "225px"; // three on a sheet
+    const low = printing && (figure.element.closest("#overview-1") || root.dataset.paper === "results" && isLow(shown));
+    if (low) figure.plot.style.height = "225px"; // three on a sheet
+    if (printing && parseInt(figure.height) > SHEET) figure.plot.style.height = `${SHEET}px`;
     if (narrow()) { fitNarrow(shown, figure.plot.clientWidth); fitLegend(figure.plot, shown); }
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
     if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight, updatemenus: [], sliders: []});
-    // Text in the figure of the answer is as small as that around it.
-    if (printing && figure.element.closest("#overview-1")) {
+    // Text in low figures is as small as that around them; a title of a panel needs room above it.
+    if (low) {
       Object.assign(shown.layout.template.layout.font, {size: 11});
-      shown.layout.margin = {...shown.layout.margin, t: 10, b: 30};
+      shown.layout.margin = {...shown.layout.margin, t: shown.layout.annotations?.some(note => !note.showarrow) ? 26 : 10, b: 30};
     }
     shown.layout.separators = ".\u202f";
     const config = {
@@ -303,7 +308,8 @@
     figure.faded = picked !== null;
   }
 
-  const shownNumber = v => typeof v !== "number" ? v : Number.isInteger(v) ? String(v) : String(Number(v.toPrecision(4)));
+  const shownNumber = v => typeof v !== "number" || Number.isInteger(v) ? String(v)
+    : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Number(v.toPrecision(4)));
   const element = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
 
   function showBrushed(figure, rows) {
@@ -434,7 +440,7 @@
   };
   // The figure of the answer takes what its words and tables leave of a page; where that is too little they shrink.
   function fitAnswer() {
-    const answer = document.getElementById("overview-1"), paper = 960; // pixels of a page, without a margin for rounding
+    const answer = document.getElementById("overview-1"), paper = 985; // pixels of a page, without a margin for rounding
     const [least, most] = [210, 320], others = answer ? [...answer.children].filter(e => e.matches(".words, .tables, .note")) : [];
     const left = () => paper - answer.getBoundingClientRect().bottom + document.querySelector("main").getBoundingClientRect().top;
     for (const element of others) element.style.zoom = "";

@@ -88,7 +88,7 @@ def front(
     for name, every in (("violates a limit", outside), ("dominated", dominated), ("Pareto front", rows)):
         if len(groups[name]) < len(every):
             notes.append(
-                f"{plural(len(groups[name]), 'design')} of {plural(len(every), 'design')} marked “{name}” are "
+                f"{count(len(groups[name]))} of {plural(len(every), 'design')} marked “{name}” are "
                 "shown, evenly spaced in the order of evaluation."
             )
     if far := far_baselines(result):
