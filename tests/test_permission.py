@@ -1,6 +1,7 @@
 """Programs run only if the user allows them by name."""
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -92,6 +93,24 @@ def test_an_allowed_program_runs_and_the_store_keeps_its_option_but_neither_perm
         designopt.resume("out.study", plugin_files=["doubled.py"])
     resumed = designopt.resume("out.study", plugin_files=["doubled.py"], allow=["doubling=doubling"])
     assert (resumed.outcomes.X == result.outcomes.X).all()
+
+
+def test_another_program_of_the_same_name_is_noted_and_the_command_asks_for_the_path(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "bin").mkdir()
+    installed = folder / "bin" / "doubling"
+    installed.write_text(f"#!{sys.executable}\nprint(7)\n")
+    installed.chmod(0o755)
+    monkeypatch.setenv("PATH", str(installed.parent), prepend=os.pathsep)
+    study = designopt.load("study.yaml", plugin_files=["doubled.py"])
+    study.run("out.study", allow=["doubling=doubling"])
+    assert resume_command(Path("out.study")).endswith(" --allow doubling=PATH")
+    assert str(folder) not in Path("out.study/provenance.jsonl").read_text().split('"programs"')[1]
+    resume = ["resume", "out.study", "--plugin", "doubled.py", "--allow"]
+    assert "another file" not in designs(*resume, "doubling=doubling")[1]
+    assert "the program doubling is another file than before" in designs(*resume, "doubling")[1]
+    assert resume_command(Path("out.study")).endswith(" --allow doubling")
 
 
 def test_a_program_that_does_not_exist_is_named_with_the_way_to_give_its_place(folder: Path) -> None:

@@ -172,7 +172,7 @@ def _evaluations(
         if row.identity in records:
             day = time.strftime("%Y-%m-%d %H:%M", time.localtime(records[row.identity][1]))
             command = f"designopt tell {shlex.quote(str(path))} FILE --correct{plugin_options(path)}"
-            way = f"to correct it: {command}, with the rows to correct in FILE"
+            way = f"to correct it, or for the mean with another measurement: {command}, with these rows in FILE"
             fail(f"{subject} is not pending: its result was recorded on {day}; {way}", WRONG_INPUT)
         if correct:
             fail(f"{subject} has no result to correct; tell it without --correct", WRONG_INPUT)

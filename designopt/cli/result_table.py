@@ -169,7 +169,11 @@ class ResultTable:
             if any(cell.strip() for cell in cells) and (row := self._row(self._lines.line_num, cells)) is not None:
                 if row.identity in rows:
                     lines = f"lines {rows[row.identity].line} and {row.line}"
-                    self._fail(row.line, f"{place_of(row.identity)} is twice in this file ({lines}); keep one of them")
+                    self._fail(
+                        row.line,
+                        f"{place_of(row.identity)} is twice in this file ({lines}); keep one of them, of repeated"
+                        " measurements one with their mean",
+                    )
                 rows[row.identity] = row
         return list(rows.values())
 

@@ -51,7 +51,13 @@ def notable_without_choice(result: Result) -> list[str]:
     """Clauses on the notable outputs above 0 of a study without objectives, which has no recommended design."""
     if result.problem.objectives:
         return []
-    return [f"{_extent(result, name, some)}: {q.description}" for name, q, some in _notable_outputs(result)]
+    clauses = []
+    for name, quantity, some in _notable_outputs(result):
+        texts = _explained(result, some, quantity.listed_by) if quantity.listed_by else []
+        texts = [text.strip() for text in texts[:_NAMED]] + ["and others"] * (len(texts) > _NAMED)
+        listing = f" ({'; '.join(texts)})" if texts else ""
+        clauses.append(f"{_extent(result, name, some)}: {quantity.description}{listing}")
+    return clauses
 
 
 def _notable_outputs(result: Result) -> Iterator[tuple[str, Quantity, Mask]]:

@@ -95,10 +95,10 @@ class FailurePolicy:
             return None
         return (
             f"stopped: {self._failures} of {self._evaluations} evaluations failed, more than the share {self._share:g} "
-            f"of stop_if_share_above; they failed within {self.where()}"
+            f"of stop_if_share_above; they failed within {self.failure_ranges()}"
         )
 
-    def where(self) -> str:
+    def failure_ranges(self) -> str:
         """The ranges of the parameters with failed evaluations, in words."""
         parts = []
         for j, p in enumerate(self._space.free):

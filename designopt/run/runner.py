@@ -60,7 +60,7 @@ from designopt.store.errors import (
     resume_command,
 )
 from designopt.store.folder import Store, discard, read_study
-from designopt.store.provenance import code_differences, provenance
+from designopt.store.provenance import code_differences, other_programs, provenance
 from designopt.store.result import Result
 from designopt.store.views.validation import with_validation
 from designopt.study.study import Stage, StudyDefinition
@@ -149,7 +149,7 @@ def run_study(
                 parts = (store, ledger, execution, starting, signals, show)
                 stores = _with_starts(recall_stores, starting_designs, show)
                 dispatcher = Recalling(*parts, stores=stores) if stores else Dispatcher(*parts)
-                for text in _begin_session(store, study):
+                for text in _begin_session(store, study, permission):
                     dispatcher.event("code", text)
                 if baseline_note:
                     dispatcher.event("baseline", baseline_note)
@@ -286,11 +286,12 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
         raise StoreError(f"{path}: cannot be continued here: {reason}; {way}", path)
 
 
-def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
-    """Begin a session; report changed code."""
-    facts = provenance(study)
+def _begin_session(store: Store, study: StudyDefinition, permission: Permission) -> list[str]:
+    """Begin a session; report changed code and programs."""
+    facts = provenance(study, permission.programs)
     try:
         changed_modules, files, warnings = code_differences(store.path, facts)
+        programs = other_programs(store.path, facts)
     except OSError as error:
         raise explain(error, store.path) from error
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
@@ -302,16 +303,23 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
         append_durably(store.path / "provenance.jsonl", json.dumps({"session": store.journal.session, **facts}))
     except OSError as error:
         raise explain(error, store.path) from error
-    return [
+    changes = [
+        f"the program {name} is another file than before: recorded numbers count as those of both; if they differ, "
+        "compute them again with designopt run FILE --replace"
+        for name in programs
+    ]
+    changes += [
         f"the code of {name} has changed, but not its version: recorded numbers count as those of the "
         "new code; if they differ, increase the version, and everything is recomputed"
         for name in changed_modules
-    ] + [
+    ]
+    changes += [
         f"the file {path_of(name)} has changed outside of the code of its plugins (a constant, a function that they "
         "call): recorded numbers count as those of the changed file; if they differ, compute them again with designopt "
         "run FILE --replace, or increase the version"
         for name in files
     ]
+    return changes
 
 
 @contextlib.contextmanager

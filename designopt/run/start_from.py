@@ -230,7 +230,7 @@ def _entry(p: DesignVariable, source_parameter: DesignVariable, value: Any) -> f
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
     number = _in_unit(float(value), source_parameter.unit, p.unit) if numeric else np.nan
     if p.kind in ("choice", "fixed"):
-        matches = [i for i, choice in enumerate(p.values) if _same(choice, value, number)]
+        matches = [i for i, choice in enumerate(p.values) if _is_equal(choice, value, number)]
         return float(matches[0]) if matches else np.nan
     if p.kind == "int":
         nearest_integer = float(np.rint(number))
@@ -245,7 +245,7 @@ def _in_unit(value: float, unit: str, to: str) -> float:
     return value if unit == to else units.convert(value, unit, to)
 
 
-def _same(choice: Any, value: Any, number: float) -> bool:
+def _is_equal(choice: Any, value: Any, number: float) -> bool:
     """Whether `choice` equals `value`, which is `number` in the unit of `choice`, NaN for text and truth values."""
     if np.isfinite(number) and isinstance(choice, (int, float)) and not isinstance(choice, bool):
         return abs(number - choice) <= ROUNDING * max(abs(number), abs(choice))

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -42,8 +43,9 @@ PACKAGES = (
 )
 
 
-def provenance(study: StudyDefinition) -> dict[str, Any]:
-    """One line of ``provenance.jsonl``."""
+def provenance(study: StudyDefinition, programs: Mapping[str, str]) -> dict[str, Any]:
+    """One line of ``provenance.jsonl`` of a run with the paths of the allowed `programs`, "" for those on PATH: the
+    paths are not recorded."""
     uses = [study.model, *study.figures.values(), *(stage.solver for stage in study.stages)]
     package_versions = versions([use.plugin for use in uses])
     for name in PACKAGES:
@@ -65,6 +67,8 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
         "revision": revision,
         "dirty": dirty,
         "remarks": model_remarks(study),
+        "programs": {name: _file_digest(path or shutil.which(name) or "") for name, path in programs.items()},
+        "program_options": [f"{name}=PATH" if path else name for name, path in programs.items()],
     }
 
 
@@ -93,6 +97,19 @@ def code_differences(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], l
         for kind in ("code", "plugin_code")
     )
     return of_plugins, [] if of_plugins else of_files, damaged
+
+
+def other_programs(path: Path, facts: Mapping[str, Any]) -> list[str]:
+    """The programs that are other files than in the last session of the store `path`, according to `facts`."""
+    former = _last(_sessions(path)[0], "programs")
+    return [name for name, digest in facts["programs"].items() if former.get(name, digest) != digest]
+
+
+def _file_digest(path: str) -> str:
+    """A digest of the file, "" where it cannot be read."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
+    return ""
 
 
 def _last(sessions: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def _few_parameters(study: StudyDefinition) -> Iterator[str]:
     free = [p.name for p in study.space if p.kind != "fixed"]
     for stage in study.stages:
         least = stage.solver.plugin.suits_parameters
-        if len(free) < least:
+        if 0 < len(free) < least:
             yield (
                 f"note: solver {stage.solver.plugin.name} is made for at least {least} free parameters; with"
                 f" {' and '.join(free)} alone slsqp or nelder_mead need fewer designs (with several 'starts', if there"

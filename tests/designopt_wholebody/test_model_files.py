@@ -60,7 +60,8 @@ def test_a_model_based_on_another_changes_and_leaves_out() -> None:
 
 
 def test_a_spring_of_a_segment_that_is_left_out_goes_with_it() -> None:
-    base = "model: sprung\nbased_on: two_rods\nsprings:\n  s: {first: [ground, pivot], second: [lower, tip], stiffness: 1}\n"
+    spring = "s: {first: [ground, pivot], second: [lower, tip], stiffness: 1}"
+    base = f"model: sprung\nbased_on: two_rods\nsprings:\n  {spring}\n"
     assert read(base).springs.keys() == {"s"}
 
     def library(name: str) -> bytes:

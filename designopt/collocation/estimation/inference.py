@@ -139,10 +139,10 @@ def _residuals(
     """The Jacobian (n k, N) of the residuals of a phase with respect to all scaled variables, sample by sample, and
     their values."""
     index, sample = next(
-        (j, s) for j, s in enumerate(transcription.statement.samples) if (s.phase, s.name) == (i, MISFIT)
+        (j, s) for j, s in enumerate(transcription.problem_functions.samples) if (s.phase, s.name) == (i, MISFIT)
     )
     phase_layout = transcription.layout.samples[index]
-    point = transcription.statement.points[i]
+    point = transcription.problem_functions.points[i]
     column = _ResidualPoint(sample, residuals, point)
     theta = transcription.layout.phases[i].theta
     constants = bounds.parameters[transcription.layout.phases[i].constants : transcription.layout.phases[i].signals]
@@ -171,7 +171,7 @@ def _unknowns(problem: TrajectoryProblem, transcription: Transcription) -> dict[
     """Parameters, free times and initial states by name, with their indices among the variables."""
     index_of = dict(transcription.layout.parameters)
     for phase, phase_layout, point in zip(
-        problem.phases, transcription.layout.phases, transcription.statement.points, strict=True
+        problem.phases, transcription.layout.phases, transcription.problem_functions.points, strict=True
     ):
         for name, k in phase_layout.times.items():
             if k not in index_of.values():
@@ -184,7 +184,7 @@ def _unknowns(problem: TrajectoryProblem, transcription: Transcription) -> dict[
 
 def _is_misfit(problem: TrajectoryProblem, transcription: Transcription, bounds: ProgramBounds, x: Floats) -> bool:
     """Whether the cost is a multiple of the misfit alone, tested at the optimum and near it."""
-    reader = Reader(transcription.statement, transcription.layout)
+    reader = Reader(transcription.problem_functions, transcription.layout)
     ratios = []
     for at in (x, x + 1e-3 * transcription.scale * np.random.default_rng(0).standard_normal(len(x))):
         values = [reader.phase(i, at, bounds.parameters) for i in range(len(problem.phases))]
@@ -361,7 +361,7 @@ def _fits(
             measured_values[name] = np.where(is_measured, samples.data[f"measured {name}"], np.nan)
             standard_residuals[name] = np.where(is_measured, phase_residuals[:, j], np.nan)
             fit_values[name] = measured_values[name] + standard_residuals[name] * sigma[name]
-        layout, point = transcription.layout.phases[i], transcription.statement.points[i]
+        layout, point = transcription.layout.phases[i], transcription.problem_functions.points[i]
         at_points = deviations[layout.point]
         bands = {
             v: np.concatenate([at_points[: layout.mesh.first, j], at_points[:, j]]) for j, v in enumerate(point.names)

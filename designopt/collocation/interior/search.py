@@ -148,10 +148,12 @@ class Run:
     """One search within `program_bounds` from scaled variables `x`, with or without `multipliers`, to one tolerance and
     then to a smaller one."""
 
-    def __init__(self, method: Interior, program_bounds: ProgramBounds, x: Floats, multipliers: Iterate | None) -> None:
+    def __init__(
+        self, method: Interior, program_bounds: ProgramBounds, x: Floats, warm_iterate: Iterate | None
+    ) -> None:
         transcription, self._method, self._bounds = method.transcription, method, program_bounds
         self._s = s = method.structure(program_bounds)
-        warm, free, m = multipliers is not None, len(s.column), len(s.equation)
+        warm, free, m = warm_iterate is not None, len(s.column), len(s.equation)
         low, high = transcription.box(program_bounds)
         row_low, row_high = transcription.row_box(program_bounds)
         # one piece of memory, which the search reads and writes
@@ -168,9 +170,9 @@ class Run:
             self._value[s.slack_row] = 0.0
         self._fixed_values = np.where(program_bounds.low < program_bounds.high, 0.0, low)
         self._x[:free] = x[s.column]
-        if multipliers is not None:
-            self._y[:] = multipliers.constraint_multipliers[s.equation]
-            bound_multipliers = np.concatenate([multipliers.bound_multipliers[s.column], self._y[s.slack_row]])
+        if warm_iterate is not None:
+            self._y[:] = warm_iterate.constraint_multipliers[s.equation]
+            bound_multipliers = np.concatenate([warm_iterate.bound_multipliers[s.column], self._y[s.slack_row]])
             self._zl[:], self._zu[:] = np.maximum(-bound_multipliers, 0.0), np.maximum(bound_multipliers, 0.0)
         functions = method.functions
         address = self._numbers.ctypes.data

@@ -125,7 +125,7 @@ def at_optimum(
         text = f"a solve from it, to a tolerance of {options.tolerance:g}, ends with {optimum.status.name}"
         raise ProblemError("bad_guess", "found", text)
     transcription = program.transcription
-    bounds = boxes(transcription.statement, problem, transcription.layout, transcription.blocks)
+    bounds = boxes(transcription.problem_functions, problem, transcription.layout, transcription.blocks)
     doubts = []
     size = max(abs(solution.objective), abs(optimum.objective), ZERO)
     if abs(optimum.objective - solution.objective) > SAME * size:
@@ -195,7 +195,7 @@ def _by_numbers(
 
 
 def _phase_sensitivities(transcription: Transcription, i: int, dx: Floats, moves: Directions) -> PhaseSensitivities:
-    layout, point = transcription.layout.phases[i], transcription.statement.points[i]
+    layout, point = transcription.layout.phases[i], transcription.problem_functions.points[i]
     mesh = layout.mesh
     at_points = dx[layout.point]  # (points, variables, k)
     left = [np.einsum("p,pvk->vk", mesh.left, at_points[: len(mesh.left)])[None]] if mesh.first else []
@@ -212,9 +212,9 @@ def _figures(
     transcription: Transcription, x: Floats, parameters: Floats, dx: Floats, numbers: Floats
 ) -> dict[str, Floats]:
     """Derivatives (k,) of the figures: central differences along the change of the optimum."""
-    reader = Reader(transcription.statement, transcription.layout)
+    reader = Reader(transcription.problem_functions, transcription.layout)
     phases = range(len(transcription.layout.phases))
-    names = list(transcription.statement.ends.figures)
+    names = list(transcription.problem_functions.ends.figures)
     slopes = np.full((len(names), dx.shape[1]), np.nan)
     for k in range(dx.shape[1]):
         if not np.isfinite(dx[:, k]).all() or not names:
@@ -264,7 +264,7 @@ def _variable(transcription: Transcription, solution: Solution, k: int) -> str:
             positions = np.argwhere(table == k)
             if len(positions):
                 slot, j = positions[0]
-                variable = transcription.statement.points[i].names[j]
+                variable = transcription.problem_functions.points[i].names[j]
                 return f"{variable} of {name} at {solution.phases[name].times[slot + first]:.4g} s"
         for time, index in phase_layout.times.items():
             if index == k:

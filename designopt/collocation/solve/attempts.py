@@ -62,7 +62,9 @@ def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | No
     meshes = []
     for phase, mesh in zip(problem.phases, program.meshes, strict=True):
         meshes.append(Mesh.uniform(mesh.schemes[0], max(len(mesh) // COARSER, FEWEST), phase.pieces.values()))
-    coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).attempt(guess=guess)
+    coarse = Program(
+        problem, program.options, guess, meshes=meshes, problem_functions=program.problem_functions
+    ).attempt(guess=guess)
     return (coarse, program.attempt(problem, guess=Guess.from_solution(coarse))) if coarse.success else (coarse,)
 
 
@@ -70,12 +72,12 @@ def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess
     """Solved with a scale of 1 for variables without a range; the result is in the scales of `program`."""
     names: set[str] = set()
     transcription = program.transcription
-    points, layouts = transcription.statement.points, transcription.layout.phases
+    points, layouts = transcription.problem_functions.points, transcription.layout.phases
     for point, layout, phase in zip(points, layouts, problem.phases, strict=True):
         names |= set(layout.times)
         names |= {name for name in point.names if not phase.ranges[name][1] - phase.ranges[name][0] <= WIDEST}
     options = replace(program.options, scales={**dict.fromkeys(names, 1.0), **program.options.scales})
-    unit_scaled = Program(problem, options, guess, meshes=program.meshes, statement=program.statement)
+    unit_scaled = Program(problem, options, guess, meshes=program.meshes, problem_functions=program.problem_functions)
     solution = unit_scaled.attempt(guess=guess)
     return replace(solution, iterate=_in_scales_of(solution.iterate, unit_scaled.transcription, transcription))
 

@@ -31,7 +31,7 @@ def invalid_number(reader: Reader, x: Floats, parameters: Floats) -> str:
 
 
 def _invalid_phase(reader: Reader, i: int, x: Floats, parameters: Floats, order: int) -> str:
-    layout, point = reader.layout.phases[i], reader.statement.points[i]
+    layout, point = reader.layout.phases[i], reader.problem_functions.points[i]
     mesh, count = layout.mesh, len(layout.point)
     phase_values = reader.phase(i, x, parameters)
     variables = ca.vertcat(point.w, point.theta)
@@ -90,13 +90,13 @@ def _values(point: CollocationPoint, at_point: list[Floats]) -> str:
 
 
 def _invalid_ends(reader: Reader, x: Floats, parameters: Floats, order: int) -> str:
-    statement = reader.statement
-    symbols = statement.ends
+    problem_functions = reader.problem_functions
+    symbols = problem_functions.ends
     phases: list[PhaseValues] = [reader.phase(i, x, parameters) for i in range(len(reader.layout.phases))]
     numbers: list[Any] = reader.ends(phases, x)
     flat = ca.vertcat(*symbols.all)
     expressions = [("objective", symbols.cost)]
-    for name, value in zip(statement.problem.constraints, symbols.constraints, strict=True):
+    for name, value in zip(problem_functions.problem.constraints, symbols.constraints, strict=True):
         expressions += [(f"constraint '{name}'", value[k]) for k in range(value.numel())]
     for name, expression in expressions:
         for by, derived in _derivatives(expression, flat, order):

@@ -137,7 +137,7 @@ def _with_error_estimate(program: Program, solution: Solution, tolerance: float)
     solution = with_errors(program.problem, solution)
     if solution.error_estimate > tolerance:
         return solution
-    return verified(program.problem, program.statement, solution, tolerance)
+    return verified(program.problem, program.problem_functions, solution, tolerance)
 
 
 def _round(
@@ -145,7 +145,7 @@ def _round(
 ) -> tuple[Solution, list[Attempt]]:
     """The round on finer `meshes` from the solution `before`, and its retries; else the first failure."""
     problem, options, guess = program.problem, program.options, Guess.from_solution(before)
-    finer = Program(problem, options, guess, meshes=meshes, statement=program.statement)
+    finer = Program(problem, options, guess, meshes=meshes, problem_functions=program.problem_functions)
     result = finer.attempt(guess=guess)
     if result.success or result.status is Status.CANCELLED or not options.persistent:
         return result, []
@@ -153,7 +153,9 @@ def _round(
     for way, settings in RETRIES.items():
         begin = {"from its end": Guess.from_solution(result), "cold": start}.get(way, guess)
         round_options = replace(options, ipopt={**settings, **options.ipopt})
-        program_of_round = Program(problem, round_options, guess, meshes=meshes, statement=program.statement)
+        program_of_round = Program(
+            problem, round_options, guess, meshes=meshes, problem_functions=program.problem_functions
+        )
         attempt = program_of_round.attempt(guess=begin)
         attempts.append(Attempt(way, attempt.status, attempt.iterations))
         if attempt.success or attempt.status is Status.CANCELLED:

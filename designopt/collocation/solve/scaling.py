@@ -146,7 +146,7 @@ def _quantities(transcription: Transcription) -> tuple[Integers, Integers]:
         count += len(block.names)
     columns = np.arange(transcription.layout.size, dtype=np.int64)
     count = len(columns)
-    for point, phase_layout in zip(transcription.statement.points, transcription.layout.phases, strict=True):
+    for point, phase_layout in zip(transcription.problem_functions.points, transcription.layout.phases, strict=True):
         for table in (phase_layout.point, phase_layout.states):
             for j in range(table.shape[1]):
                 columns[table[table[:, j] >= 0, j]] = count + j
@@ -160,7 +160,7 @@ def row_name(transcription: Transcription, row: int) -> str:
     k = (row - block.first) % len(block.names)
     if block.kind == "ends":
         number = [b for b in transcription.blocks if b.kind == "ends"].index(block)
-        name, constraint = list(transcription.statement.problem.constraints.items())[number]
+        name, constraint = list(transcription.problem_functions.problem.constraints.items())[number]
         if constraint.states:
             return f"constraint '{name}' of '{constraint.states[k]}'"
     return f"{WORDS[block.kind]} '{block.names[k]}'"
@@ -168,7 +168,7 @@ def row_name(transcription: Transcription, row: int) -> str:
 
 def variable_name(transcription: Transcription, index: int) -> str:
     """Description of a variable of the program."""
-    for point, phase_layout in zip(transcription.statement.points, transcription.layout.phases, strict=True):
+    for point, phase_layout in zip(transcription.problem_functions.points, transcription.layout.phases, strict=True):
         for table in (phase_layout.point, phase_layout.states):
             _, columns = np.nonzero(table == index)
             if len(columns):

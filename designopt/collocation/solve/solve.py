@@ -65,7 +65,7 @@ def solve(
     if solution.starts:
         solution = replace(solution, message=f"{solution.message} {spread(solution.starts)}")
     if solution.success and options.check:
-        solution = checked(problem, program.statement, solution)
+        solution = checked(problem, program.problem_functions, solution)
     return solution
 
 

@@ -158,7 +158,7 @@ class RowCollector:
     """
 
     def __init__(self, functions: ProblemFunctions, layout: Layout) -> None:
-        self.statement, self.layout = functions, layout
+        self.problem_functions, self.layout = functions, layout
         self.blocks: list[Block] = []
         self.count = 0
         self._of_variables: list[tuple[Any, ...]] = []
@@ -189,10 +189,10 @@ class RowCollector:
             if block.kind == "defect":
                 row_scales[block.rows] = scale[self.layout.phases[block.phase].states[0]]
             elif block.kind == "held":
-                column = self.statement.points[block.phase].names.index(block.names[0])
+                column = self.problem_functions.points[block.phase].names.index(block.names[0])
                 row_scales[block.rows] = scale[self.layout.phases[block.phase].point[0, column]]
             elif block.kind == "integral":
-                number = list(self.statement.problem.phases[block.phase].integrals).index(block.names[0])
+                number = list(self.problem_functions.problem.phases[block.phase].integrals).index(block.names[0])
                 row_scales[block.rows] = scale[self.layout.integrals[block.phase, number]]
         return row_scales
 
@@ -209,7 +209,7 @@ class RowCollector:
         self._of_points[phase].append(np.broadcast_arrays(rows, of_point, points, factors))
 
     def _defects(self, i: int, layout: PhaseLayout) -> None:
-        mesh, point = layout.mesh, self.statement.points[i]
+        mesh, point = layout.mesh, self.problem_functions.points[i]
         rows = self._block("defect", i, tuple(point.names[: point.nx]), np.arange(1, mesh.slots))
         state = np.arange(point.nx)
         for scheme, intervals in mesh.groups:
@@ -223,8 +223,8 @@ class RowCollector:
                         self._points(i, of_defect, state, (base + r - mesh.first)[:, None], -scheme.Q[a, r] * width)
 
     def _equations(self, i: int, layout: PhaseLayout) -> None:
-        point, row_ranges = self.statement.points[i], self.statement.functions[i].rows
-        phase = self.statement.problem.phases[i]
+        point, row_ranges = self.problem_functions.points[i], self.problem_functions.functions[i].rows
+        phase = self.problem_functions.problem.phases[i]
         tables = [
             ("residual", tuple(v.name for v in point.form.unknowns) if point.form else (), row_ranges.residuals),
             ("algebraic", tuple(v.name for v in phase.system.algebraic), row_ranges.algebraic),
@@ -240,7 +240,7 @@ class RowCollector:
                 self._points(i, self._block(kind, i, names, slots), np.array(of_point), at, 1.0)
 
     def _control_rows(self, i: int, layout: PhaseLayout) -> None:
-        mesh, point = layout.mesh, self.statement.points[i]
+        mesh, point = layout.mesh, self.problem_functions.points[i]
         of_controls = slice(point.nx + point.ns, point.nx + point.ns + point.nu)
         if not point.nu:
             return
@@ -258,7 +258,7 @@ class RowCollector:
 
     def _held_controls(self, i: int, layout: PhaseLayout) -> None:
         """Controls that are constant on each piece of the phase: each point has the control of the one before it."""
-        mesh, point, phase = layout.mesh, self.statement.points[i], self.statement.problem.phases[i]
+        mesh, point, phase = layout.mesh, self.problem_functions.points[i], self.problem_functions.problem.phases[i]
         intervals = np.repeat(np.arange(len(mesh)), [scheme.steps for scheme in mesh.schemes])  # of slots from 1 on
         for name, pieces in phase.pieces.items():
             if not isinstance(phase.held_controls[name], int):
@@ -272,10 +272,10 @@ class RowCollector:
             self._variables(rows, layout.point[slots - 1 - mesh.first, column], -1.0)
 
     def _integrals(self, i: int, layout: PhaseLayout) -> None:
-        row_ranges = self.statement.functions[i].rows
-        names = list(self.statement.problem.phases[i].integrals)
+        row_ranges = self.problem_functions.functions[i].rows
+        names = list(self.problem_functions.problem.phases[i].integrals)
         weights = layout.mesh.weights[layout.mesh.first :]
-        integral_keys = [key for key in self.statement.integral_variables if key[0] == i]
+        integral_keys = [key for key in self.problem_functions.integral_variables if key[0] == i]
         for of_point, key in zip(row_ranges.integrands, integral_keys, strict=True):
             rows = self._block("integral", i, (names[key[1]],), np.zeros(1, np.int64))
             self._variables(rows, self.layout.integrals[key], 1.0)
@@ -283,7 +283,7 @@ class RowCollector:
 
     def _samples(self) -> None:
         """The rows of constraints at samples; the transcription adds their contents."""
-        for point, layout in zip(self.statement.samples, self.layout.samples, strict=True):
+        for point, layout in zip(self.problem_functions.samples, self.layout.samples, strict=True):
             if point.kind == "constraint":
                 fractions = self.layout.phases[point.phase].mesh.fractions
                 nearest = np.abs(layout.fractions[:, None] - fractions).argmin(axis=1)

@@ -106,7 +106,7 @@ class Transcription:
     ``row_scale[i]``, the objective multiplied by `cost_scale`. The cost of `constant_cost` has no variable.
     """
 
-    statement: ProblemFunctions
+    problem_functions: ProblemFunctions
     layout: Layout
     blocks: tuple[Block, ...]
     scale: Floats
@@ -167,7 +167,7 @@ def transcribe(
     gradient = ca.densify(gradient)
     J, H = parts.jacobian.matrix(per_row, scale), parts.hessian.matrix(scale, scale)
     return Transcription(
-        statement=functions,
+        problem_functions=functions,
         layout=program_layout,
         blocks=tuple(rows.blocks),
         scale=scale,
@@ -203,7 +203,7 @@ class _Parts:
         shift: Floats,
         cost_scale: float,
     ) -> None:
-        self.statement, self.layout, self.rows, self.cost_scale = functions, layout, rows, cost_scale
+        self.problem_functions, self.layout, self.rows, self.cost_scale = functions, layout, rows, cost_scale
         self.row_scale = rows.scales(scale)
         self.x, self.parameters = ca.MX.sym("x", layout.size), ca.MX.sym("p", layout.numbers)
         self.multipliers, self.of_cost = ca.MX.sym("lam_g", rows.count), ca.MX.sym("lam_f")
@@ -216,7 +216,7 @@ class _Parts:
 
     def add_phase(self, i: int, layout: PhaseLayout) -> None:
         """Add all points of phase i."""
-        functions = self.statement.functions[i]
+        functions = self.problem_functions.functions[i]
         count, per_point = len(layout.point), functions.rows.count
         points = SideBySide(self._arguments(i, layout), count)
         weights = ca.DM((self.cost_scale * layout.mesh.weights[layout.mesh.first :]).tolist()).T
@@ -253,7 +253,7 @@ class _Parts:
         count, size, width = layout.count, point.size, point.nw + len(self.layout.phases[point.phase].theta)
         arguments = self._sample_arguments(point, layout)
         values = point.values.map(count)(*arguments)
-        weight = self.statement.direct.get((point.phase, point.number), 0.0) if point.kind == "sum" else 0.0
+        weight = self.problem_functions.direct.get((point.phase, point.number), 0.0) if point.kind == "sum" else 0.0
         rows = self._sample_rows(point, layout)
         mu: Any = ca.MX(size, count)
         if rows is None:
@@ -295,7 +295,7 @@ class _Parts:
 
     def _sample_rows(self, point: SamplePoint, layout: SampleEntries) -> Indices | None:
         """The rows (n, size) of samples, the row of their integral for sums; None for a part of the cost."""
-        if point.kind == "sum" and (point.phase, point.number) in self.statement.direct:
+        if point.kind == "sum" and (point.phase, point.number) in self.problem_functions.direct:
             return None
         kind = "integral" if point.kind == "sum" else "sample"
         name = point.name if point.kind == "sum" or point.size == 1 else f"{point.name}[0]"
@@ -322,7 +322,7 @@ class _Parts:
 
     def add_ends(self) -> None:
         """Add the functions of the ends, after all phases."""
-        ends = end_functions(self.statement.ends, self.layout)
+        ends = end_functions(self.problem_functions.ends, self.layout)
         arguments = [
             self._variables[ends.variables.tolist()],
             end_constants(self.layout, self.parameters),
@@ -347,7 +347,7 @@ class _Parts:
 
     def _arguments(self, i: int, layout: PhaseLayout) -> list[Any]:
         """Arguments of the functions of a point, for all points of the phase side by side."""
-        ns, count = self.statement.points[i].signals.numel(), len(layout.point)
+        ns, count = self.problem_functions.points[i].signals.numel(), len(layout.point)
         point_variables = self._variables[
             int(layout.point[0, 0]) : int(layout.point[-1, -1]) + 1
         ]  # they are neighbours

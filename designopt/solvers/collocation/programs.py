@@ -79,8 +79,10 @@ class StudyPrograms:
             program = Program(mean.base, replace(options, compile="never", scales={}))
             study = study.sized(1.0 / program.transcription.cost_scale)
         base = study.base
-        statement = state(base, residual=options.residual_for(base))
-        return study, Program(base, options, statement=with_compiled(statement, options, self._program_count))
+        problem_functions = state(base, residual=options.residual_for(base))
+        return study, Program(
+            base, options, problem_functions=with_compiled(problem_functions, options, self._program_count)
+        )
 
     @property
     def _program(self) -> Program:
@@ -132,9 +134,9 @@ class StudyPrograms:
         """Refined, with all accuracy checks."""
         refinement = self._options.refinement
         if solution.success and refinement is not None:
-            program = Program(problem, self._options, statement=self._program.statement)
+            program = Program(problem, self._options, problem_functions=self._program.problem_functions)
             solution = refine(program, solution, refinement, self._guess(problem, solution.seed))
-        return checked(problem, self._program.statement, solution) if solution.success else solution
+        return checked(problem, self._program.problem_functions, solution) if solution.success else solution
 
     def _sensitivity_figures(
         self, problem: TrajectoryProblem, solution: Solution

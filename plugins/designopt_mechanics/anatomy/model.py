@@ -149,7 +149,7 @@ class WirePatterns:
     def _equilibrium(self, scenario: Mapping[str, Any]) -> tuple[Anatomy, Equilibrium]:
         if self._model_files is not None:
             return self._model_files, Equilibrium(self._model_files)
-        return _bundled(filled(Which, scenario)["pattern"])
+        return _pattern(filled(Which, scenario)["pattern"])
 
 
 def _as_text(error: StudyError) -> str:
@@ -157,6 +157,6 @@ def _as_text(error: StudyError) -> str:
 
 
 @lru_cache(maxsize=5)
-def _bundled(name: str) -> tuple[Anatomy, Equilibrium]:
+def _pattern(name: str) -> tuple[Anatomy, Equilibrium]:
     anatomy = bundled(name)
     return anatomy, Equilibrium(anatomy)

@@ -114,9 +114,9 @@ class ExoskeletonGait:
         duration = float(single_support(self.rods, conditions))
         deviation = 0.0
         if self.feed_forward:
-            run, deviation = self._guided(design_values, conditions)
+            run, deviation = self._planned_run(design_values, conditions)
         else:
-            run = self._followed(design_values, conditions)
+            run = self._tracking_run(design_values, conditions)
         if run.status is not SimulationStatus.DONE:
             raise Diverged(run.message, reason=run.status.name.lower())
         output_of = {v.name: run.y[:, i] for i, v in enumerate(self._simulator.system.outputs)}
@@ -150,12 +150,12 @@ class ExoskeletonGait:
             all_arrays["scene"] = drawing(self.rods, design_values, conditions, run.x)
         return outputs, {name: all_arrays[name] for name in arrays}
 
-    def _followed(self, design: Mapping[str, float], conditions: Mapping[str, float]) -> Trajectory:
+    def _tracking_run(self, design: Mapping[str, float], conditions: Mapping[str, float]) -> Trajectory:
         """The drives follow the recorded motion."""
         times = np.linspace(0.0, float(single_support(self.rods, conditions)), _SAMPLES)
         return self._simulator.run(start(self.rods, design, conditions), times, p=design, q=conditions)
 
-    def _guided(self, design: Mapping[str, float], conditions: Mapping[str, float]) -> tuple[Trajectory, float]:
+    def _planned_run(self, design: Mapping[str, float], conditions: Mapping[str, float]) -> tuple[Trajectory, float]:
         """The drives follow the motion that the program finds, simulated from where it begins; and its deviation."""
         problem = self.trajectory_problem(conditions)
         solution = solve_design(problem, design, Options(scheme="radau", intervals=self.intervals))
@@ -200,30 +200,30 @@ class ExoskeletonGait:
         # A step begins with the deviations from the recorded motion with which the one before it ended: of angles, of
         # lengths from those at rest under the load, and of the rates of both.
         (first, rates, load, _), (last, later, end_load, _) = (
-            [np.asarray(r, dtype=np.float64).ravel() for r in _recorded(n)(at, _row(conditions))]
+            [np.asarray(r, dtype=np.float64).ravel() for r in _recording(n)(at, _row(conditions))]
             for at in (0.0, duration)
         )
         angle_zeros, steady = np.zeros(2 * n), np.zeros(n)
         change = np.concatenate([last - first, steady, later - rates, steady])
         shortening = np.concatenate([angle_zeros, load - end_load, angle_zeros, steady])
 
-        def repeated(e: Any) -> Any:
+        def periodic_gap(e: Any) -> Any:
             changes = [e.final[name] - e.initial[name] for name in names]
             return ca.vertcat(*changes) - change - shortening / e["stiffness"]
 
-        periodicity = {"same_deviations": Constraint(repeated, 0.0, 0.0)}
+        periodicity = {"same_deviations": Constraint(periodic_gap, 0.0, 0.0)}
 
-        def penalised(e: Any) -> Any:
+        def total_cost(e: Any) -> Any:
             return e.integral["distance"] + self.deviation_weight * e.integral["deviation"]
 
         return TrajectoryProblem(
             [phase],
-            cost=penalised,
+            cost=total_cost,
             constraints=periodicity,
             guess=middle,
             figures={
                 "tracking_error": lambda e: (e.integral["distance"] / duration + 1e-12) ** 0.5,
-                "penalised_error": lambda e: (penalised(e) / duration + 1e-12) ** 0.5,
+                "penalised_error": lambda e: (total_cost(e) / duration + 1e-12) ** 0.5,
                 "effort": lambda e: e.integral["effort"],
             },
         )
@@ -235,7 +235,7 @@ def start(size: Size, design: Mapping[str, float], conditions: Mapping[str, floa
     Raises `InvalidDesign` if a link collapses under the weight.
     """
     angles, rates, axial, rest_lengths = (
-        np.asarray(r, dtype=np.float64).ravel() for r in _recorded(size)(at, _row(conditions))
+        np.asarray(r, dtype=np.float64).ravel() for r in _recording(size)(at, _row(conditions))
     )
     lengths = rest_lengths - axial / design["stiffness"]
     if not (lengths > 0.2 * rest_lengths).all():
@@ -278,7 +278,7 @@ def _simulators(size: Size, limit: float, rtol: float, *, feed_forward: bool) ->
 
 
 @lru_cache(maxsize=2)
-def _recorded(size: Size) -> Any:
+def _recording(size: Size) -> Any:
     """(time, conditions) -> recorded angles, their rates, the axial forces of the rigid model, lengths at rest."""
     time, row = ca.SX.sym("t"), ca.SX.sym("conditions", len(CONDITIONS))
     conditions = {name: row[i] for i, name in enumerate(CONDITIONS)}

@@ -130,7 +130,7 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
         outputs=[
             *((Variable(name, "N m"), moment) for name, moment in joints),
             (Variable("drive_power", "W"), power),
-            *_measured(exoskeleton, aims, q, dq, moments, passive, rates),
+            *_measures(exoskeleton, aims, q, dq, moments, passive, rates),
         ],
         time=time,
     )
@@ -178,7 +178,7 @@ def _passive(exoskeleton: Build, aims_of: Reference, q: Any, dq: Any) -> list[An
     return moments
 
 
-def _measured(
+def _measures(
     exoskeleton: Build, aims_of: Reference, q: Any, dq: Any, moments: Any, passive: Any, rates: Any
 ) -> list[tuple[Variable, Any]]:
     """Distances, compression, energy and the power that leaves through dampers and enters through joints."""

@@ -205,7 +205,7 @@ class LoopForces:
         functions = [i for i in in_loops if lifted_tree.tree.names[i] in lifted_tree.functions]
         extra = len(in_loops) - closing_rank - freedom
         path = [np.eye(len(lifted_tree.tree.names))[:, c] if len(moving[f]) >= len(c)
-                else _embedded(slopes, c, moving[f]) for f, c in by_frame.items()]  # fmt: skip
+                else _path_columns(slopes, c, moving[f]) for f, c in by_frame.items()]  # fmt: skip
         S = np.hstack(path) if path else np.zeros((len(lifted_tree.tree.names), 0))
         along_path = extra > 0 and S.shape[1] - _rank(J @ S) == freedom
         couplers = extra > 0 and not along_path
@@ -252,12 +252,12 @@ class LoopForces:
 
     def solve(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
         """Efforts and cut forces of a motion. Raises `RedundantLoop` where they are not determined."""
-        joint_forces = self._solved(motion, p)
+        joint_forces = self._joint_forces(motion, p)
         if self.redundant == "refuse" and self._across[1].numel():
             self._refuse_across(motion, joint_forces, p)
         return joint_forces
 
-    def _solved(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
+    def _joint_forces(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
         if self._cuts_are_multipliers:
             solution, left, size = self._multipliers(motion.z, motion.dz, motion.ddz, motion.time, p)
             if (left <= _ROUND_OFF * np.maximum(size, 1e-9)).all():  # not where a system is singular, or not finite
@@ -435,7 +435,7 @@ class _Structure:
     couplers: bool
 
 
-def _embedded(slopes: Floats, rows: list[int], columns: list[int]) -> Floats:
+def _path_columns(slopes: Floats, rows: list[int], columns: list[int]) -> Floats:
     path_slopes = np.zeros((len(slopes), len(columns)))
     path_slopes[rows] = slopes[np.ix_(rows, columns)]
     return path_slopes

@@ -186,7 +186,7 @@ class LoopSolver:
         if len(self.dependent):
             J = self.slopes(z, p)
             independent_part = np.einsum("nkm,nm->nk", J, dz)
-            dz[:, self.dependent] = -_solved(J[:, :, self.dependent], independent_part)
+            dz[:, self.dependent] = -_solutions(J[:, :, self.dependent], independent_part)
         return dz
 
     def accelerations(self, z: Floats, dz: Floats, ddzi: ArrayLike, p: ArrayLike) -> Floats:
@@ -196,7 +196,7 @@ class LoopSolver:
         if len(self.dependent):
             J, (curvature,) = self.slopes(z, p), self._curvature(z, dz, p)
             independent_part = np.einsum("nkm,nm->nk", J, ddz) + curvature.reshape(len(z), -1)
-            ddz[:, self.dependent] = -_solved(J[:, :, self.dependent], independent_part)
+            ddz[:, self.dependent] = -_solutions(J[:, :, self.dependent], independent_part)
         return ddz
 
     def condition(self, z: Floats, p: ArrayLike) -> Floats:
@@ -300,7 +300,7 @@ class LoopSolver:
             good = np.abs(gap).max(axis=(1, 2)) <= 0.01 * CLOSED
             if good.all():
                 break
-            postures[:, self.dependent] -= _solved(J[:, :, self.dependent], gap[..., 0])
+            postures[:, self.dependent] -= _solutions(J[:, :, self.dependent], gap[..., 0])
             if not np.isfinite(postures).all():
                 break
         prediction_errors = np.abs(postures - guess).max(axis=1)
@@ -454,7 +454,7 @@ def _least_columns(matrix: Floats, right: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
 
 
-def _solved(matrices: Floats, right: Floats) -> Floats:
+def _solutions(matrices: Floats, right: Floats) -> Floats:
     """Solutions (n, k) of (n, k, k) systems, NaN where one is singular."""
     try:
         return np.asarray(np.linalg.solve(matrices, right[..., None])[..., 0], dtype=np.float64)

@@ -82,7 +82,7 @@ def _lines(mechanism: Mechanism) -> list[Sequence[Point]]:
 
 def _wire_places(state: TreeState, wire: Wire) -> list[Any]:
     """Places along a wire: its points, and arcs over surfaces."""
-    touches = iter(wire_path(state, wire).touched)
+    touches = iter(wire_path(state, wire).touches)
     positions = [state.position(wire.points[0])]
     for end, overs in zip(wire.points[1:], wire.overs, strict=True):
         for _ in overs:

@@ -187,7 +187,7 @@ class MotionSignals:
         mechanism, state, parts = self.forces.loops.mechanism, self.forces.state, []
         for spring, tension in zip(mechanism.springs, ca.vertsplit(tensions(state, mechanism.springs)), strict=True):
             parts.append((MechanismSignal(f"tension_{spring.wire.name}", "N", "of the spring"), tension))
-            for name, touch in _touched(spring.wire, wire_path(state, spring.wire)):
+            for name, touch in _named_touches(spring.wire, wire_path(state, spring.wire)):
                 press = tension * _size(touch.pulls[0] + touch.pulls[1])
                 parts.append((MechanismSignal(f"press_{name}", "N", "of the spring on the surface"), press))
         forces = contact_forces(state, mechanism.contacts)
@@ -196,7 +196,7 @@ class MotionSignals:
         for wire in mechanism.wires:
             path = wire_path(state, wire)
             parts.append((MechanismSignal(f"length_{wire.name}", "m", "of the wire"), path.length))
-            for name, touch in _touched(wire, path):
+            for name, touch in _named_touches(wire, path):
                 parts.append((MechanismSignal(f"wrap_{name}", "rad", "of the wire's arc on the surface"), touch.angle))
         return parts
 
@@ -234,12 +234,12 @@ def _weights(time: Floats) -> Floats:
     return np.concatenate([[0.5 * steps[0]], 0.5 * (steps[1:] + steps[:-1]), [0.5 * steps[-1]]])
 
 
-def _touched(wire: Wire, path: WirePath) -> list[tuple[str, Touched]]:
+def _named_touches(wire: Wire, path: WirePath) -> list[tuple[str, Touched]]:
     """What a wire touches, as ``<wire>_<surface>``; with a number where it touches a surface again."""
-    surfaces = [touch.over.surface.name for touch in path.touched]
+    surfaces = [touch.over.surface.name for touch in path.touches]
     times = [surfaces[: i + 1].count(name) for i, name in enumerate(surfaces)]
     names = (f"{wire.name}_{name}{f'_{k}' if k > 1 else ''}" for name, k in zip(surfaces, times, strict=True))
-    return list(zip(names, path.touched, strict=True))
+    return list(zip(names, path.touches, strict=True))
 
 
 def _size(vector: Any) -> Any:

@@ -20,7 +20,7 @@ def inverse_dynamics(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = Non
     rho = rho * sign[:, None]
     ends: list[Any] = []  # accelerations of far ends
     for k, parent in enumerate(tree.parents):
-        before = _anchored(rho[..., k, :], anchor) if parent < 0 else ends[parent]
+        before = _anchor_position(rho[..., k, :], anchor) if parent < 0 else ends[parent]
         ends.append(before + rho[..., k, :])
     centres = np.stack(ends, axis=-2) - (1.0 - com)[:, None] * rho
     inertia_forces = m[:, None] * (centres - np.array(tree.gravity))
@@ -37,5 +37,5 @@ def inverse_dynamics(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = Non
     )
 
 
-def _anchored(zero: Any, anchor: Any) -> Any:
+def _anchor_position(zero: Any, anchor: Any) -> Any:
     return 0.0 * zero if anchor is None else np.asarray(anchor) + 0.0 * zero

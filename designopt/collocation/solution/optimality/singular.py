@@ -44,7 +44,7 @@ def singular_arcs(
     """
     arcs = []
     for i, (layout, point, phase_values) in enumerate(
-        zip(transcription.layout.phases, transcription.statement.points, values, strict=True)
+        zip(transcription.layout.phases, transcription.problem_functions.points, values, strict=True)
     ):
         if not point.nu:
             continue
@@ -76,7 +76,12 @@ def singular_arcs(
             shares = np.abs(directions[a:b, point.ns : point.ns + point.nu, 0]).max(axis=0)
             arc_controls = tuple(n for n, share in zip(names, shares, strict=True) if share > 0.1) or tuple(names)
             arcs.append(
-                Arc(transcription.statement.problem.phases[i].name, arc_controls, float(times[a]), float(times[b - 1]))
+                Arc(
+                    transcription.problem_functions.problem.phases[i].name,
+                    arc_controls,
+                    float(times[a]),
+                    float(times[b - 1]),
+                )
             )
     return arcs
 
@@ -110,8 +115,8 @@ def _derivatives(
     equations and path constraints; without these there are no rows."""
     layout, functions, point = (
         transcription.layout.phases[i],
-        transcription.statement.functions[i],
-        transcription.statement.points[i],
+        transcription.problem_functions.functions[i],
+        transcription.problem_functions.points[i],
     )
     mesh, count, nw = layout.mesh, len(layout.point), len(point.names)
     arguments = (
@@ -152,8 +157,8 @@ def _fixed_directions(
     """Directions (points, k, n) in which the variables of a point other than states are fixed: none are zero."""
     layout, point, row_ranges = (
         transcription.layout.phases[i],
-        transcription.statement.points[i],
-        transcription.statement.functions[i].rows,
+        transcription.problem_functions.points[i],
+        transcription.problem_functions.functions[i].rows,
     )
     scale, at_points, lowest, highest = (
         layout.at_points(each)[:, point.nx :]
@@ -161,7 +166,7 @@ def _fixed_directions(
     )
     near = NEAR * scale
     on_bound = (at_points <= lowest + near) | (at_points >= highest - near)
-    phase = transcription.statement.problem.phases[i]
+    phase = transcription.problem_functions.problem.phases[i]
     if phase.held_controls:  # a constant on each piece is not a function of time
         on_bound[:, [name in phase.held_controls for name in point.names[point.nx :]]] = True
     bounds = np.eye(on_bound.shape[1])[None] * on_bound[:, None, :]

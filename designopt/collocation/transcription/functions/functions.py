@@ -185,24 +185,26 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> ProblemFuncti
     return ProblemFunctions(problem, points, tuple(functions), ends, integral_variables, sample_points(points), direct)
 
 
-def with_compiled(statement: ProblemFunctions, options: Options, solves: int) -> ProblemFunctions:
-    """`statement` with compiled functions if `options.compile` requests them, or is auto and compilation pays. Those of
-    small models stay interpreted: a program compiles its functions as a whole (`interior/functions.py`).
+def with_compiled(problem_functions: ProblemFunctions, options: Options, solves: int) -> ProblemFunctions:
+    """`problem_functions`, compiled if `options.compile` requests that, or is auto and compilation pays. Those of small
+    models stay interpreted: a program compiles its functions as a whole (`interior/functions.py`).
 
     A failed compilation is logged; the interpreted functions give the same numbers.
     """
-    operations = max(functions.operations for functions in statement.functions)
+    operations = max(functions.operations for functions in problem_functions.functions)
     if operations <= SMALL and find_compiler() is not None:  # CasADi's calls of the points would take longer
-        return statement
+        return problem_functions
     pays = solves > SOLVES and operations > OPERATIONS
     if options.compile == "never" or (options.compile == "auto" and not pays):
-        return statement
+        return problem_functions
     try:
-        compiled_of = {id(functions): _compiled(functions) for functions in dict.fromkeys(statement.functions)}
-        return replace(statement, functions=tuple(compiled_of[id(functions)] for functions in statement.functions))
+        compiled_of = {id(functions): _compiled(functions) for functions in dict.fromkeys(problem_functions.functions)}
+        return replace(
+            problem_functions, functions=tuple(compiled_of[id(functions)] for functions in problem_functions.functions)
+        )
     except CompilerError as error:
         logger.warning("the trajectory problem is solved with interpreted functions: %s", error)
-        return statement
+        return problem_functions
 
 
 def _compiled(functions: PointFunctions) -> PointFunctions:
