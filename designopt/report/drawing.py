@@ -216,7 +216,7 @@ def _axes(ranges: list[list[float]], names: Sequence[str]) -> dict[str, Any]:
         sizes = spans / spans.max()
         ratio = dict(zip("xyz", sizes.tolist(), strict=True))
         near = min(1.0, float(np.linalg.norm(sizes)) / math.sqrt(2.0))  # nearer to what fills a part of the box
-        camera = {**CAMERA, "eye": {letter: near * place for letter, place in CAMERA["eye"].items()}}
+        camera = {**CAMERA, "eye": {letter: near * value for letter, value in CAMERA["eye"].items()}}
         axes = {f"{letter}axis": side for letter, side in zip("xyz", sides, strict=True)}
         return {"scene": {"aspectmode": "manual", "aspectratio": ratio, "camera": camera, **axes}}
     return {"xaxis": sides[0], "yaxis": {**sides[1], "scaleanchor": "x"}}

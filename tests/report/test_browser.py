@@ -193,8 +193,8 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [Section("Pairs", figures=(figure,), notes=(command,))]), encoding="utf-8")
     read = """const {layout} = document.querySelector('.plot'), option = document.querySelector('.option');
-        return [layout.xaxis.title.text, ...layout.annotations.flatMap(note => [note.xanchor, note.ax]), option.textContent,
-                getComputedStyle(option).whiteSpace, option.parentElement.textContent]"""
+        return [layout.xaxis.title.text, ...layout.annotations.flatMap(note => [note.xanchor, note.ax]),
+                option.textContent, getComputedStyle(option).whiteSpace, option.parentElement.textContent]"""
     expected = ["--evaluate", "nowrap", command]
     try:
         wide, narrow = ["width [mm]", "left", 36, "right", -36], ["width<br>[mm]", "right", -36, "left", 36]
