@@ -4,6 +4,7 @@ import base64
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,29 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
             sized(browser, width, 900)
             open_page(browser, path)
             assert browser.execute_script(read) == [*labels, *expected]
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_names_of_designs_and_long_titles_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    name = "knee, topsis vector, robust: kp 1.71 %/degC, ti 102 s, td 0.237 s, tf 30.6 s, …"
+    title = axis("fibre speed [maximum speeds of shortening]")
+    figure = Figure("Responses", {"data": [{"y": [1, 2], "name": name}, {"y": [2, 1], "name": "x" * 60}]})
+    figure = replace(figure, plot={**figure.plot, "layout": layout(xaxis=title)})
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Responses", figures=(figure,))]), encoding="utf-8")
+    read = """const plot = document.querySelector('.plot'), right = e => e.getBoundingClientRect().right;
+        const texts = [...plot.querySelectorAll('.infolayer text')];
+        return [plot.data.map(trace => trace.name), plot.layout.xaxis.title.text,
+                texts.filter(text => right(text) > right(plot)).length]"""
+    try:
+        sized(browser, 420, 900)
+        open_page(browser, path)
+        names, text, outside = browser.execute_script(read)
+        assert names[0] == "knee, topsis vector, robust"
+        assert names[1].endswith("…")
+        assert text == "fibre speed<br>[maximum speeds of shortening]"
+        assert outside == 0
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

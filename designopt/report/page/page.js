@@ -51,13 +51,22 @@
     }};
   }
 
-  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, titles of panels side by
-  // side have their unit on a line of its own, and labels of points turn inwards where they would leave the figure.
+  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, long titles and those of
+  // panels side by side have their unit on a line of its own, and labels of points turn inwards where they would leave
+  // the figure.
   const narrow = () => !printing && innerWidth <= 640;
   function fitNarrow(plot, width) {
     const axes = Object.keys(plot.layout).filter(name => /^xaxis/.test(name)).map(name => plot.layout[name]);
-    if (!plot.layout.meta?.panels && new Set(axes.map(axis => String(axis.domain))).size > 1)
-      for (const {title} of axes) if (title?.text) Object.assign(title, {text: title.text.replace(/ (?=\[)/, "<br>"), font: {size: 12}});
+    const sideBySide = !plot.layout.meta?.panels && new Set(axes.map(axis => String(axis.domain))).size > 1;
+    for (const {title} of axes)
+      if (title?.text && (sideBySide || 8 * title.text.length > width - 80)) Object.assign(title, {text: title.text.replace(/ (?=\[)/, "<br>"), font: {size: 12}});
+    // A design is named by its label without its values, and a long name is cut.
+    const letters = Math.floor((width - 110) / 7);
+    for (const trace of plot.data) {
+      if (!(trace.name?.length > letters)) continue;
+      const [label] = trace.name.split(": ");
+      trace.name = label.length > letters ? `${label.slice(0, letters - 1)}…` : label;
+    }
     for (const label of plot.layout.annotations ?? []) {
       const [low, high] = (label.showarrow && plot.layout[String(label.xref).replace("x", "xaxis")]?.range) || [0, 0];
       const right = (width - 110) * (high - label.x) / (high - low), left = width - 110 - right;
@@ -83,7 +92,7 @@
     return Math.ceil([...entries].map(name => 50 + 7.5 * name.length).reduce((a, b) => a + b, 0) / (width - 110));
   }
 
-  // A legend of many rows makes a figure higher on a narrow screen, so that its plot keeps its height.
+  // A legend of many rows makes a figure higher on a narrow screen or beside the answer, so that its plot keeps its height.
   function fitLegend(element, plot) {
     const rows = legendRows(plot, element.clientWidth);
     if (rows > 2) element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
@@ -205,7 +214,8 @@
     const low = printing && (figure.element.closest("#overview-1") || root.dataset.paper === "results" && isLow(shown));
     if (low) figure.plot.style.height = "225px"; // three on a sheet
     if (printing && parseInt(figure.height) > SHEET) figure.plot.style.height = `${SHEET}px`;
-    if (narrow()) { fitNarrow(shown, figure.plot.clientWidth); fitLegend(figure.plot, shown); }
+    if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
+    if (narrow() || !printing && figure.element.closest("#overview-1")) fitLegend(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
