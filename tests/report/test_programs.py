@@ -179,6 +179,21 @@ def test_hints_for_the_author_of_the_model_are_folded(solutions):
     assert ("How the model is written", hint) in section.details
 
 
+def test_warnings_of_one_kind_are_one_finding_with_the_others_folded(solutions):
+    warnings = tuple(f"oscillating_control: u{k} has 7 pulses" for k in range(20))
+    section = programs(result(record(replace(solutions[0], warnings=("singular_arc: 0 to 1 s", *warnings)))))
+    assert section.findings == ("singular_arc: 0 to 1 s", f"{warnings[0]} (19 more of this kind)")
+    assert ("19 more warnings", "\n".join(warnings[1:])) in section.details
+
+
+@pytest.mark.parametrize(("error", "words"), [(1e-3, "different local optima"), (0.1, "the same optimum")])
+def test_starts_that_differ_less_than_the_error_are_one_optimum(solutions, error, words):
+    records = [record(replace(solutions[0], objective=size * solutions[0].objective)) for size in (1.0, 1.0005)]
+    for one, size in zip(records, (1.0, 1.0005), strict=True):
+        one.figures |= {"program(objective)": size * solutions[0].objective, "program(error_estimate)": error}
+    assert any(words in finding for finding in programs(result(*records)).findings)
+
+
 def test_different_local_optima_of_several_starts_are_reported(solutions):
     records = []
     for solution in (solutions[0], replace(solutions[0], objective=1.2 * solutions[0].objective)):
