@@ -72,6 +72,7 @@
       const right = (width - 110) * (high - label.x) / (high - low), left = width - 110 - right;
       const needed = Math.abs(label.ax) + 7 * Math.max(...label.text.split("<br>").map(line => line.length));
       const inwards = label.ax > 0 ? right < needed && left > right : left < needed && right > left;
+      if (!label.showarrow && 7.5 * label.text.length > width - 90) label.font = {...label.font, size: 10};
       if (["left", "right"].includes(label.xanchor) && inwards)
         Object.assign(label, {ax: -label.ax, xanchor: label.ax > 0 ? "right" : "left"});
     }
