@@ -362,11 +362,11 @@ def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_re
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert browser.execute_script(displays) == ["block", "block", "none"]
-        assert browser.execute_script(heights) == [225, 400, 900]
+        assert browser.execute_script(heights) == [225, 400, 840]
         assert browser.execute_script("return document.querySelector('.plot')._fullLayout._size.h") > 150
         browser.execute_script("document.getElementById('paper').click(); dispatchEvent(new Event('beforeprint'))")
         assert browser.execute_script(displays) == ["block"] * 3
-        assert browser.execute_script(heights) == [400, 400, 900]
+        assert browser.execute_script(heights) == [400, 400, 840]
     finally:
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

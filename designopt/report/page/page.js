@@ -4,7 +4,7 @@
   const root = document.documentElement;
   const figures = [];
   let printing = false;
-  const SHEET = 900; // height of the highest figure that fits on a sheet below its title
+  const SHEET = 840; // height of the highest figure that fits on a sheet below the heading of its section
 
   const dark = () => !printing && (root.dataset.theme
     ? root.dataset.theme === "dark"
@@ -222,6 +222,10 @@
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
     if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight, updatemenus: [], sliders: []});
+    if (printing && parseInt(figure.height) > SHEET) {
+      for (const note of shown.layout.annotations ?? []) note.font = {...note.font, size: 9};
+      for (const name in shown.layout) if (/^yaxis/.test(name) && !shown.layout[name].tickvals) Object.assign(shown.layout[name], {nticks: 3, tickfont: {size: 9}});
+    }
     // Text in low figures is as small as that around them; a title of a panel needs room above it.
     if (low) {
       Object.assign(shown.layout.template.layout.font, {size: 11});
