@@ -1,6 +1,7 @@
 """Evaluations of a laboratory by CSV: asked, filled in, told, to the end of the study."""
 
 import csv
+import shutil
 from pathlib import Path
 
 import pytest
@@ -244,6 +245,30 @@ def test_a_run_of_an_edited_study_names_the_command_that_asks_on_beside_its_stor
     command = "designopt ask rig.yaml --beside --plugin rig.py"
     assert command in designopt(search, "run", "rig.yaml", "--beside", *PLUGIN).stderr
     assert command in designopt(search, "run", "rig.yaml", "--rescore", *PLUGIN).stdout
+
+
+def test_results_name_the_command_for_the_next_evaluations_not_more_pending_ones(search):
+    rows = ask(search, "rig.yaml", "-n", "9")
+    first = tell(search, measured(rows[:1], 3.0)).stdout
+    assert "1 result recorded in results/rig.study; 1 pending; " in first
+    text = tell(search, measured(rows[1:], 2.0)).stdout
+    state = text.partition("recorded in results/rig.study; ")[2].strip()
+    assert "pending" not in state.replace("1 pending", "")
+    further, _, command = state.rpartition("; ")[2].partition(" more to make: ")
+    assert command == f"designopt ask results/rig.study -n {further} --plugin rig.py"
+    output = designopt(search, *command.split()[1:])
+    assert len(output.stdout.splitlines()) >= 1 + int(further)
+
+
+def test_the_last_evaluations_of_a_study_are_said_to_be_the_last(folder):
+    completed = designopt(folder, "ask", "rig.yaml", "-n", "9", *PLUGIN)
+    assert "6 of 9: these are the last of the study" in completed.stderr
+    (folder / "rig.yaml").write_text(SEARCH.replace("evaluations: 8", "evaluations: 4"))
+    store = ("-o", "results/rig.study")
+    shutil.rmtree(folder / "results")
+    assert tell(folder, measured(ask(folder, "rig.yaml", "-n", "9", *store), 3.0)).returncode == 0
+    last = designopt(folder, "ask", "rig.yaml", "-n", "9", *store, *PLUGIN)
+    assert "2 of 9: these are the last of the study" in last.stderr
 
 
 def test_fewer_evaluations_than_were_asked_for_have_a_reason(search):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from designopt.plugin import PluginError
 if TYPE_CHECKING:
     from designopt.api import Study
     from designopt.run.ask_tell import PendingEvaluation
+    from designopt.study.study import StudyDefinition
 
 
 @click.command()
@@ -56,14 +58,7 @@ def ask(
         return
     echo(ResultColumns.of_study(definition).table(evaluations).removesuffix("\n"))
     if len(evaluations) < count:
-        uses = [stage.solver for stage in definition.definition.stages]
-        setting = (
-            "; its setting 'look_ahead' raises that number"
-            if any("look_ahead" in use.plugin.settings for use in uses)
-            else ""
-        )
-        text = f"{len(evaluations)} of {count}: there are no more before the solver has results of these{setting}"
-        echo(text, err=True)
+        echo(f"{len(evaluations)} of {count}: {_why_no_more(definition.definition, store)}", err=True)
 
 
 @click.command()
@@ -87,6 +82,7 @@ def tell(store: str, results: str, correct: bool, plugin_files: tuple[str, ...],
     with _sentences(path):
         path, _ = _store_to_continue(definition, store, path, beside=False)
         by_identity = _evaluations(definition, path, table, rows, correct)
+        pending = _pending(definition, path) if correct else set(by_identity)
         reports = []
         for row in rows:
             table.check_settings(row, by_identity[row.identity])
@@ -109,9 +105,40 @@ def tell(store: str, results: str, correct: bool, plugin_files: tuple[str, ...],
                     f"{plural(len(table.empty_lines), 'row')} without outputs{_lines(table.empty_lines)}: the recorded "
                     "result stays; to withdraw it, say why in the column 'failed'"
                 )
-        left = len(definition.ask(2**31, store=path))
-    state = f"{left} pending" if left else "the study is complete"
+        proposed = _pending(definition, path)
+        state = _state(path, len(proposed & pending), len(proposed - pending))
     echo(state if correct else f"{plural(len(reports), 'result')} recorded in {path}; {state}")
+
+
+def _pending(study: Study, store: Path) -> set[Identity]:
+    """All evaluations that the store asks for now."""
+    return {identity(evaluation) for evaluation in study.ask(2**31, store=store)}
+
+
+def _state(store: Path, pending: int, further: int) -> str:
+    """The state after results: evaluations that still have none, and those that are asked for next."""
+    from designopt.store.errors import plugin_options
+
+    clauses = [f"{pending} pending"] if pending else []
+    if further:
+        command = f"designopt ask {shlex.quote(str(store))} -n {further}{plugin_options(store)}"
+        clauses.append(f"{further} more to make: {command}")
+    return "; ".join(clauses) or "the study is complete"
+
+
+def _why_no_more(study: StudyDefinition, store: Path) -> str:
+    """Why a store asks for no further evaluations now: they are the last, or the solver waits for results."""
+    from designopt.api import open_store
+
+    last = study.stages[-1]
+    designs, budget = len(open_store(store).designs_of(last.name)), last.budget.evaluations
+    if designs and (designs >= (budget or math.inf) or not last.solver.plugin.needs_objectives):
+        if study.validate is None and (study.tolerances is None or study.tolerances.assumed):
+            return "these are the last of the study"
+        return "these are the last of the search; further ones, about its chosen designs, need their results"
+    looks_ahead = any("look_ahead" in stage.solver.plugin.settings for stage in study.stages)
+    setting = "; its setting 'look_ahead' raises that number" if looks_ahead else ""
+    return f"there are no more before the solver has results of these{setting}"
 
 
 def _lines(lines: Sequence[int]) -> str:

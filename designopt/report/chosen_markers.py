@@ -27,11 +27,11 @@ def choice_kinds(result: Result) -> dict[str, str]:
     return {label: _kind(label, label in best, label in result.baseline) for label in result.chosen()}
 
 
-def markers_of_rows(result: Result) -> dict[int, dict[str, Any]]:
-    """The marker of each chosen design, by its row: that of a rule, if an objective or the baseline names it too."""
+def kinds_of_rows(result: Result) -> dict[int, str]:
+    """The kind of each chosen design, by its row: that of a rule, if an objective or the baseline names it too."""
     kinds, rows_by_label = choice_kinds(result), result.chosen()
     order = sorted(rows_by_label, key=lambda label: (kinds[label] != BASELINE, kinds[label] != BEST))
-    return {rows_by_label[label]: MARKERS[kinds[label]] for label in order}
+    return {rows_by_label[label]: kinds[label] for label in order}
 
 
 def _kind(label: str, is_best: bool, is_baseline: bool) -> str:

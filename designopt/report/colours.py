@@ -114,5 +114,5 @@ def bare_layout(**attributes: Any) -> dict[str, Any]:
 
 def colour_bar(title: str, **attributes: Any) -> dict[str, Any]:
     """A Plotly colour bar on the right with its title along it."""
-    look = {"thickness": 14, "outlinewidth": 0, "len": 1.0, "exponentformat": "power"}
+    look = {"thickness": 14, "outlinewidth": 0, "len": 1.0, "exponentformat": "power", "minexponent": 5}
     return {"title": {"text": title, "side": "right"}, **look, **attributes}

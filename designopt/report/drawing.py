@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -214,7 +215,10 @@ def _axes(ranges: list[list[float]], names: Sequence[str]) -> dict[str, Any]:
     if len(names) == 3:
         # Plotly's aspectmode "data" takes that of the first frame, not the ranges; a box of size 1 is within view.
         spans = np.array([high - low for low, high in ranges])
-        ratio = dict(zip("xyz", (spans / spans.max()).tolist(), strict=True))
+        sizes = spans / spans.max()
+        ratio = dict(zip("xyz", sizes.tolist(), strict=True))
+        near = min(1.0, float(np.linalg.norm(sizes)) / math.sqrt(2.0))  # nearer to what fills a part of the box
+        camera = {**CAMERA, "eye": {letter: near * value for letter, value in CAMERA["eye"].items()}}
         axes = {f"{letter}axis": side for letter, side in zip("xyz", sides, strict=True)}
-        return {"scene": {"aspectmode": "manual", "aspectratio": ratio, "camera": CAMERA, **axes}}
+        return {"scene": {"aspectmode": "manual", "aspectratio": ratio, "camera": camera, **axes}}
     return {"xaxis": sides[0], "yaxis": {**sides[1], "scaleanchor": "x"}}

@@ -33,6 +33,10 @@ LEAST_DIGITS, MOST_DIGITS = 2, 6
 _SHARE_OF_TOLERANCE = 0.1
 #: The label of the design of a study without free parameters.
 ONLY_DESIGN = "the design"
+#: A number is round-off, shown as 0, up to this size relative to what it was computed from.
+ROUND_OFF = 1e-15
+#: Units of quantities that are computed from ones of size 1: numbers and angles.
+_OF_SIZE_ONE = frozenset({"", "%", "rad", "deg"})
 #: Maximum letters per line of a wrapped name, and maximum lines.
 MIN_WIDTH, LINES = 9, 2
 
@@ -265,13 +269,29 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
 
 
 def displayed_figures(result: Result) -> dict[str, tuple[str, Floats]]:
-    """The figures by name, each with its unit and values (designs, scenarios): in the units of `display_scales`."""
-    return {
+    """The figures by name, each with its unit and values (designs, scenarios): in the units of `display_scales`, and 0
+    for round-off, relative to the largest value of a figure in the same unit. Objectives keep theirs."""
+    table = {
         name: (unit, values if factor == 1.0 else factor * values)
         for (name, values), (factor, unit) in zip(
             result.outcomes.figures.items(), display_scales(result).values(), strict=True
         )
     }
+    largest: dict[str, float] = {}
+    for unit, values in table.values():
+        size = np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0)
+        largest[unit] = max(largest.get(unit, 1.0 if unit in _OF_SIZE_ONE else 0.0), float(size))
+    objectives = {o.expression.text for o in result.problem.objectives}
+    return {
+        name: (unit, values if name in objectives else without_round_off(values, largest[unit]))
+        for name, (unit, values) in table.items()
+    }
+
+
+def without_round_off(values: Floats, size: float) -> Floats:
+    """The `values` with 0 for those that are round-off of numbers of this `size`."""
+    small = np.abs(values) <= ROUND_OFF * size
+    return np.where(small, 0.0, values) if small.any() else values
 
 
 def display_scales(result: Result) -> dict[str, tuple[float, str]]:
@@ -303,16 +323,24 @@ def figure_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
 def limit_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:
     """Limited values of designs, as (name with the limit, values): the value nearest to the limit, and both ends if it
     has two."""
-    problem, outcomes = result.problem, result.outcomes
     table: list[tuple[str, list[Any]]] = []
-    for c in stated_constraints(problem):
-        low, high = problem.limited(c, outcomes.figures, len(outcomes))
+    for c in stated_constraints(result.problem):
+        low, high = limited_values(result, c)
         limits = [f"≥ {number(c.minimum)}"] if c.minimum is not None else []
         limits += [f"≤ {number(c.maximum)}"] if c.maximum is not None else []
         limits += [f"= {number(c.equals)}"] if c.equals is not None else []
         values = [_nearest_value(c, float(low[i]), float(high[i])) for i in rows.values()]
         table.append((f"{with_unit(c.name, c.unit)} ({', '.join(limits)})", values))
     return table
+
+
+def limited_values(result: Result, c: StudyConstraint) -> tuple[Floats, Floats]:
+    """Smallest and largest value (n,) of what `c` limits, with 0 for round-off relative to the limit."""
+    ends = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
+    size = max(abs(limit) for limit in (c.minimum, c.maximum, c.equals) if limit is not None)
+    size = size or (1.0 if c.unit in _OF_SIZE_ONE else 0.0)
+    low, high = (without_round_off(end, size) for end in ends)
+    return low, high
 
 
 def _nearest_value(c: StudyConstraint, low: float, high: float) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -112,17 +112,27 @@ def diagnosis(result: Result) -> list[str]:
         return []
     groups = [str(group) for group in explain(solution).groups[:VIOLATIONS]]
     worst = [f"violated at the last iterate, the worst first: {'; '.join(groups)}"] if groups else []
-    return [*worst, *solution.warnings[:WARNINGS]]
+    return [*worst, *first_of_each_kind(solution.warnings)[0][:WARNINGS]]
 
 
 def best_program_warnings(result: Result) -> tuple[str, ...]:
-    """The first warnings of the program with the best objective."""
+    """The first warnings of the program with the best objective, one of each kind."""
     best = result.best_program()
     try:
         solution = None if best is None else best.solution
     except StoreError:  # the report and `designopt show` name it
         return ()
-    return solution.warnings[:WARNINGS] if solution is not None else ()
+    return tuple(first_of_each_kind(solution.warnings)[0][:WARNINGS]) if solution is not None else ()
+
+
+def first_of_each_kind(warnings: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The first warning of each kind (``oscillating_control: ...``) with the number of others of its kind, and those
+    others."""
+    kinds: dict[str, list[str]] = {}
+    for text in warnings:
+        kinds.setdefault(text.partition(":")[0], []).append(text)
+    first = [f"{texts[0]} ({len(texts) - 1} more of this kind)" if texts[1:] else texts[0] for texts in kinds.values()]
+    return first, [text for texts in kinds.values() for text in texts[1:]]
 
 
 def unusual(result: Result) -> list[str]:

@@ -314,6 +314,14 @@ class Result:
         with self._journal() as journal, scoring(self.path):
             return read_cheap(journal, self.recorded_problem)
 
+    @cached_property
+    def cheap_wall(self) -> float:
+        """The total time (s) of the evaluations of `cheap`."""
+        if self.cheap is None:
+            return 0.0
+        with self._journal() as journal:
+            return sum(wall or 0.0 for (wall,) in journal.evaluations("wall", "cheap"))
+
     def tolerated(self) -> ToleranceResults | None:
         """Designs and their neighbours within the tolerances of the parameters; None before any are evaluated, and if
         the study asks for none."""
@@ -457,12 +465,14 @@ class Result:
 
     # ------------------------------------------------------------------------------------------------- showing
 
-    def to_pandas(self, rows: Rows | None = None) -> pandas.DataFrame:
+    def to_pandas(self, rows: Rows | None = None, *, scenarios: bool = True) -> pandas.DataFrame:
         """Designs as a table: parameters, objectives (in their own direction), violation, stage, figures by scenario.
 
-        `rows` selects some, default all. Needs pandas (``pip install 'designopt[export]'``).
+        `rows` selects some, default all; without `scenarios` the columns of single scenarios are left out. Needs pandas
+        (``pip install 'designopt[export]'``).
         """
-        return table.to_pandas(self.columns(), slice(None) if rows is None else rows, scenarios=self.status.shape[1])
+        columns = self.columns() if scenarios else [column for column in self.columns() if not column.scenario]
+        return table.to_pandas(columns, slice(None) if rows is None else rows, scenarios=self.status.shape[1])
 
     def columns(self) -> list[table.Column]:
         """The table of all designs, column by column, as in exports."""

@@ -30,6 +30,7 @@ from designopt.collocation import (
     solve,
     with_measurements,
 )
+from designopt.collocation.estimation.inference import _in_percent
 from designopt.dynamics.system import System, Variable
 
 Vector = NDArray[np.float64]
@@ -237,6 +238,7 @@ def test_a_determined_fit_reports_its_least_determined_direction() -> None:
     result = estimate(replace(oscillator(), parameters={"m": 1.0}), swings(), Options(intervals=12))
     # the phase of the swing is a matter of its frequency and of its first speed, which is zero: relative to its scale
     assert "k +1.2 %" in result.weakest
+    assert [_in_percent(change) for change in (1.234, -0.05, 334.0)] == ["+1.2 %", "-0.05 %", "+330 %"]
     assert "motion.initial.v +2 %" in result.weakest
     sizes = np.array([result.unknowns[n].value for n in result.names])
     sizes[result.names.index("motion.initial.v")] = result.solution.scales["motion.v"]

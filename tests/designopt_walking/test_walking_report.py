@@ -28,8 +28,9 @@ from designopt_walking.walker import walker_of
 from recorded_walks import recorded_walk
 
 import designopt
-from designopt.plugin import Diverged, model
+from designopt.plugin import Diverged, find, model
 from designopt.report import designs, summary_table
+from designopt.report.page.page import sections
 from designopt.report.section import Section
 from designopt.store.result import Result
 
@@ -54,24 +55,32 @@ class ConfirmedOutputs(WalkOutputs):
 
 
 @model("recorded_walk", version=1, arrays=WALK_ARRAYS)
-def recorded(
-    design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: frozenset[str]
-) -> tuple[ConfirmedOutputs, dict[str, Any]]:
+class Recorded:
     """The reference walk, whose effort and change with the mesh grow with the stiffness; stiff springs sink in, stiffer
     ones are not solved."""
-    outputs, every = _recorded()
-    stored = {name: every[name] for name in arrays}
-    k = float(design["stiffness"])
-    if k > 30.0:
-        raise Diverged("not solved within the limit", reason="iteration_limit")
-    deep = {
-        **outputs,
-        "mesh_change": 1e-4 * k,
-        "effort": outputs["effort"] * (1.0 + k / 100.0),
-        "penetration": 0.05 if k > 20.0 else 0.02,
-    }
-    refuse_implausible(deep, stored)
-    return deep, stored  # type: ignore[return-value]
+
+    def declares(self) -> designopt.Declared:
+        """The parts of a page that predicted walks propose."""
+        walk = find("model", "walk_predict").build({"device": "hip_springs"})
+        return designopt.Declared(plots=walk.declares().plots)
+
+    def evaluate(
+        self, design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: frozenset[str]
+    ) -> tuple[ConfirmedOutputs, dict[str, Any]]:
+        """Outputs and arrays of the walk. Raises `Diverged`."""
+        outputs, every = _recorded()
+        stored = {name: every[name] for name in arrays}
+        k = float(design["stiffness"])
+        if k > 30.0:
+            raise Diverged("not solved within the limit", reason="iteration_limit")
+        deep = {
+            **outputs,
+            "mesh_change": 1e-4 * k,
+            "effort": outputs["effort"] * (1.0 + k / 100.0),
+            "penetration": 0.05 if k > 20.0 else 0.02,
+        }
+        refuse_implausible(deep, stored)
+        return deep, stored  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +90,7 @@ def result(walking_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Resu
         title="Recorded walks",
         model={"use": "recorded_walk"},
         space={
+            "rest": 0.1,
             "stiffness": {"low": 0.0, "high": 40.0},
             "damping": {"low": 0.0, "high": 4.0},
         },
@@ -218,6 +228,9 @@ def test_the_map_marks_failed_designs_with_their_reasons_and_draws_nothing_betwe
     section = DeviceMap()(result)
     (plot,) = plots(section).values()
     solved, failed = plot["data"][:2]
+    titles = [plot["layout"][axis]["title"]["text"] for axis in ("xaxis", "yaxis")]
+    assert titles == ["stiffness", "damping"]  # not the fixed parameter before them
+    assert max(solved["x"]) == 20.0
     assert all(trace["mode"] == "markers" for trace in plot["data"])
     assert (len(solved["x"]), len(failed["x"])) == (6, 4)
     assert set(failed["text"]) == {"implausible", "iteration_limit"}
@@ -225,8 +238,18 @@ def test_the_map_marks_failed_designs_with_their_reasons_and_draws_nothing_betwe
     assert section.introduction == "4 of 10 designs have no result in some scenario."
 
 
+def test_a_page_without_plots_has_the_walk_and_the_map_of_its_device(result: Result) -> None:
+    """As the model proposes; not the time in per cent of the cycle as a curve."""
+    parts = sections(result)
+    titles = [section.title for section in parts]
+    assert {"The walk", "Map over the device"} <= {*titles}
+    assert titles.index("The walk") < titles.index("Motions")
+    motions = next(section for section in parts if section.title == "Motions")
+    assert "percent" not in [figure.title for figure in motions.figures]
+
+
 def test_without_a_free_number_the_map_says_what_to_name_in_the_space(result: Result) -> None:
-    spaceless = SimpleNamespace(problem=SimpleNamespace(space=SimpleNamespace(parameters=())), outcomes=result.outcomes)
+    spaceless = SimpleNamespace(problem=SimpleNamespace(space=SimpleNamespace(free=())), outcomes=result.outcomes)
     section = DeviceMap()(cast(Result, spaceless))
     assert section is not None
     assert section.introduction.startswith(

@@ -4,6 +4,7 @@ import base64
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from designopt_walking.report.panels import panel_height, panels
 from given_results import GivenResult, at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
+from designopt.report.colours import axis, layout
 from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
@@ -184,20 +186,46 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
     traces = [{"x": [0, 9], "y": [0, 1]}, {"x": [0, 9], "y": [0, 1], "xaxis": "x2"}]
     axes = {f"xaxis{n}": {"domain": d, "title": {"text": "width [mm]"}} for n, d in (("", [0, 0.45]), ("2", [0.55, 1]))}
     label = {"text": "compromise", "x": 9, "y": 1, "ax": 36, "ay": -30, "xanchor": "left", "showarrow": True}
-    layout = {**axes, "xaxis": {**axes["xaxis"], "range": [0, 9]}, "annotations": [{**label, "xref": "x", "yref": "y"}]}
+    outwards = {**label, "text": "knee<br>topsis vector", "x": 0, "ax": -36, "xanchor": "right"}
+    annotations = [{**note, "xref": "x", "yref": "y"} for note in (label, outwards)]
+    layout = {**axes, "xaxis": {**axes["xaxis"], "range": [0, 9]}, "annotations": annotations}
     figure = Figure("Pairs", {"data": traces, "layout": layout})
     command = "To reproduce: designopt show a.study/1 --evaluate"
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [Section("Pairs", figures=(figure,), notes=(command,))]), encoding="utf-8")
     read = """const {layout} = document.querySelector('.plot'), option = document.querySelector('.option');
-        return [layout.xaxis.title.text, layout.annotations[0].xanchor, layout.annotations[0].ax, option.textContent,
-                getComputedStyle(option).whiteSpace, option.parentElement.textContent]"""
+        return [layout.xaxis.title.text, ...layout.annotations.flatMap(note => [note.xanchor, note.ax]),
+                option.textContent, getComputedStyle(option).whiteSpace, option.parentElement.textContent]"""
     expected = ["--evaluate", "nowrap", command]
     try:
-        for width, labels in ((1200, ["width [mm]", "left", 36]), (420, ["width<br>[mm]", "right", -36])):
+        wide, narrow = ["width [mm]", "left", 36, "right", -36], ["width<br>[mm]", "right", -36, "left", 36]
+        for width, labels in ((1200, wide), (420, narrow)):
             sized(browser, width, 900)
             open_page(browser, path)
             assert browser.execute_script(read) == [*labels, *expected]
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_names_of_designs_and_long_titles_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    name = "knee, topsis vector, robust: kp 1.71 %/degC, ti 102 s, td 0.237 s, tf 30.6 s, …"
+    title = axis("fibre speed [maximum speeds of shortening]")
+    figure = Figure("Responses", {"data": [{"y": [1, 2], "name": name}, {"y": [2, 1], "name": "x" * 60}]})
+    figure = replace(figure, plot={**figure.plot, "layout": layout(xaxis=title)})
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Responses", figures=(figure,))]), encoding="utf-8")
+    read = """const plot = document.querySelector('.plot'), right = e => e.getBoundingClientRect().right;
+        const texts = [...plot.querySelectorAll('.infolayer text')];
+        return [plot.data.map(trace => trace.name), plot.layout.xaxis.title.text,
+                texts.filter(text => right(text) > right(plot)).length]"""
+    try:
+        sized(browser, 420, 900)
+        open_page(browser, path)
+        names, text, outside = browser.execute_script(read)
+        assert names[0] == "knee, topsis vector, robust"
+        assert names[1].endswith("…")
+        assert text == "fibre speed<br>[maximum speeds of shortening]"
+        assert outside == 0
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
@@ -261,13 +289,69 @@ def test_paper_has_the_decision_on_one_page_and_headings_with_what_they_head(bro
     assert [page[-1] for page in pages if page[-1] in headings] == []
 
 
+def test_the_figure_of_a_long_answer_keeps_its_height_and_titles_on_its_sheet(browser: Any, tmp_path: Path) -> None:
+    """With three baselines and many limits, words and tables shrink, not the figure."""
+    columns = ("", "robust", "unit", *(f"rule {i} (baseline), violates limits" for i in range(3)))
+    rows = tuple((f"parameter {i}", 1.0, "kN/m", 1.0, 2.0, 3.0) for i in range(12))
+    axes = {"xaxis": axis("flexion error [deg]"), "yaxis": axis("mismatch of the curves")}
+    curve = Figure("The front", {"data": [{"y": [1, 2]}], "layout": layout(**axes)}, height=340)
+    limits = Table("Its limits", ("limit", "value"), tuple((f"limit {i}", 1.0) for i in range(8)))
+    answer = Section(
+        "Overview",
+        findings=tuple(f"Sentence {i} says something about the recommended design and its limits." for i in range(12)),
+        figures=(curve,),
+        tables=(Table("Recommended design", columns, rows), limits),
+        notes=("To reproduce: the study.",),
+    )
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [answer, Section("Record")]), encoding="utf-8")
+    browser.get(path.as_uri())
+    pages = printed(browser, complete=False)
+    assert len(pages) == 1
+    assert "To reproduce:" in "\n".join(pages[0])
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    try:
+        plot_height, title_top, figure_top = browser.execute_script(
+            "const plot = document.querySelector('.plot'), top = e => e.getBoundingClientRect().top;"
+            "return [plot._fullLayout._size.h, top(plot.querySelector('.ytitle')), top(plot)]"
+        )
+        assert plot_height > 130
+        assert title_top > figure_top
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script("return document.querySelector('.tables').style.zoom") == ""
+
+
+def test_a_motion_drawn_to_scale_fills_its_figure_on_paper(browser: Any, tmp_path: Path) -> None:
+    """Its slider and buttons leave their room, and its figure is as high as on the screen."""
+    line = np.array([[[0.0, 0.0], [0.2, 1.8]], [[0.3, 0.0], [0.5, 1.8]]])
+    motion = draw(DrawnMotion(np.array([0.0, 1.0]), {"body": line}))
+    walk = Section("The walk", figures=(Figure("One cycle", motion, height=520),))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Analysis"), walk]), encoding="utf-8")
+    browser.get(path.as_uri())
+    wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    try:
+        height, (low, high) = browser.execute_script(
+            "const {_size, xaxis} = document.querySelector('.plot')._fullLayout; return [_size.h, xaxis.range]"
+        )
+        assert height > 400
+        assert high - low < 3.5
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script("return document.querySelector('.plot')._fullLayout.sliders.length") == 1
+
+
 def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_request(
     browser: Any, tmp_path: Path
 ) -> None:
-    """Curves are lower there, so that three stand on a sheet; panels keep their height."""
-    curve = Figure("Curve", {"data": [{"y": [1, 2]}], "layout": {}}, height=400)
+    """Curves are lower there, so that three stand on a sheet, with text in proportion; panels keep their height, up to
+    that of a sheet."""
+    curve = Figure("Curve", {"data": [{"y": [1, 2]}], "layout": layout(xaxis=axis("time [s]"))}, height=400)
     panels_below = {"data": [{"y": [1, 2]}, {"y": [1, 2], "yaxis": "y2"}], "layout": {"yaxis": {}, "yaxis2": {}}}
-    curves = Section("Curves", figures=(curve, Figure("Panels", {**panels_below}, height=400)))
+    panels = [Figure("Panels", {**panels_below}, height=height) for height in (400, 1500)]
+    curves = Section("Curves", figures=(curve, *panels))
     analysed = Section("Analysis", tables=(Table("Analysis", ("a",), ((1.0,),)),))
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [analysed, curves, Section("Record", on_request=True)]), encoding="utf-8")
@@ -278,10 +362,11 @@ def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_re
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert browser.execute_script(displays) == ["block", "block", "none"]
-        assert browser.execute_script(heights) == [225, 400]
+        assert browser.execute_script(heights) == [225, 400, 840]
+        assert browser.execute_script("return document.querySelector('.plot')._fullLayout._size.h") > 150
         browser.execute_script("document.getElementById('paper').click(); dispatchEvent(new Event('beforeprint'))")
         assert browser.execute_script(displays) == ["block"] * 3
-        assert browser.execute_script(heights) == [400, 400]
+        assert browser.execute_script(heights) == [400, 400, 840]
     finally:
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

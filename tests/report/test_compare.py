@@ -193,6 +193,9 @@ def test_differences_of_the_studies_are_described_in_words() -> None:
         "with the relation width <= 60",
     ]
     assert differences(a, a) == []
+    heavy = replace(a, objectives=(replace(a.objectives[0], over=Use(find("aggregation", "mean"))), *a.objectives[1:]))
+    assert differences(a, heavy) == []  # of one scenario
+    assert differences(a, replace(a, constraints=(at_most("cost", 9.0),))) == ["limit cost (cost ≤ 9) added"]
 
 
 def test_a_changed_file_is_named_with_the_first_line_that_differs() -> None:

@@ -160,6 +160,25 @@ def test_a_baseline_near_the_front_is_in_the_figure_and_one_far_away_is_named_be
     assert front(near).figures[0].plot["layout"]["xaxis"]["range"][1] > 1.5
 
 
+def test_a_robust_choice_behind_the_front_is_in_both_figures_under_its_name(tmp_path):
+    """Designs at the limit y >= 5 break it within their tolerances; those at y = 10 lie ten ranges behind the front."""
+    study = designopt.define(
+        study="curve", model=curve, space={"x": [0, 1], "y": {"low": 0, "high": 50, "tolerance": 1}},
+        objectives=[{"minimize": "low"}, {"minimize": "high"}], execution={"executor": "serial"},
+        constraints=[{"name": "distant", "of": "(low + high - 1)/2", "min": 5}],
+        solver={"use": "full_factorial", "levels": 11}, report={"choose": ["robust"]},
+    )  # fmt: skip
+    result = study.run(tmp_path / "s.study")
+    row = result.chosen()["robust"]
+    low, high = result.outcomes.objectives[row].tolist()
+    assert low + high == pytest.approx(21.0)
+    layout = front(result).figures[0].plot["layout"]
+    for value, axis in ((low, "xaxis"), (high, "yaxis")):
+        assert layout[axis]["range"][0] < value < layout[axis]["range"][1]
+    names = {trace["name"] for trace in overview(result).figures[0].plot["data"] if trace.get("showlegend", True)}
+    assert names == {"best of an objective", "compromise", "robust"}
+
+
 def test_a_study_that_names_baselines_alone_has_no_section_of_analysis(tmp_path):
     assert analysis(curve_result(tmp_path, x=0.5, y=1.0)) is None
 

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from given_results import at_most, beam_result, minimize
 
 from designopt.counts import plural
-from designopt.report.labels import duration, listed, number, plain, thinned
+from designopt.report.labels import design_rows, displayed_figures, duration, listed, number, plain, thinned
+from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.designs.front import _box, _overlap, _spread
 
 
@@ -27,6 +29,21 @@ from designopt.report.parts.designs.front import _box, _overlap, _spread
 )
 def test_numbers_are_short_and_readable(value: object, text: str) -> None:
     assert number(value) == text
+
+
+def test_round_off_reads_zero_by_the_size_of_what_it_comes_from() -> None:
+    """Beside other values in its unit, and beside 1 for plain numbers; an objective may be as small as it gets."""
+    figures = {"mass": [3e-20, 2.0], "sag": [4e-17, 0.3], "cost": [-2.115e-16, -2.115e-16]}
+    limits = (at_most("cost", 0.5),)
+    result = beam_result([(20, 0.1), (30, 0.2)], figures, objectives=(minimize("mass", "kg"),), constraints=limits)
+    rows = dict(design_rows(result, {"first": 0, "second": 1}))
+    assert rows["sag [mm]"] == [0.0, 0.3]
+    assert rows["cost (≤ 0.5)"] == [0.0, 0.0]
+    assert rows["mass [kg] (minimize)"] == [3e-20, 2.0]
+    assert displayed_figures(result)["cost"][1].tolist() == [[0.0], [0.0]]
+    assert displayed_figures(result)["mass"][1].tolist() == [[3e-20], [2.0]]
+    table = next(table for table in overview(result).tables if table.title == "Its limits")
+    assert table.rows[0][1] == 0.0
 
 
 def test_words_are_put_together() -> None:

@@ -14,7 +14,7 @@ from designopt.dynamics.system import System, Variable
 from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs
 from designopt.report.parts.motion.solving import solving
-from designopt.report.parts.motion.trajectories import activity, in_short, trajectories
+from designopt.report.parts.motion.trajectories import _end_costates, activity, in_short, trajectories
 from designopt.report.traces import constant_axis
 from designopt.store.views.programs import best_program, better_motions
 
@@ -80,6 +80,9 @@ def test_states_and_controls_are_drawn_over_time_with_their_limits(solutions):
     phase = solutions[1].phase
     finite = phase.costates["cart"][np.isfinite(phase.costates["cart"])]
     assert ("cart", finite[0], finite[-1], "s/m") in ends.rows
+    free_end = replace(phase, costates={"cart": np.array([2.0, 1.0, 4e-14])})
+    one_program = [SimpleNamespace(number=1, solution=SimpleNamespace(phases={"swing": free_end}))]
+    assert _end_costates(one_program, SimpleNamespace(unit="s", sign=1.0))[0].rows == (("cart", 2.0, 0.0, "s/m"),)
 
 
 def test_a_constant_has_its_value_at_its_axis() -> None:
@@ -174,6 +177,21 @@ def test_hints_for_the_author_of_the_model_are_folded(solutions):
     assert warning in section.findings
     assert hint not in section.findings
     assert ("How the model is written", hint) in section.details
+
+
+def test_warnings_of_one_kind_are_one_finding_with_the_others_folded(solutions):
+    warnings = tuple(f"oscillating_control: u{k} has 7 pulses" for k in range(20))
+    section = programs(result(record(replace(solutions[0], warnings=("singular_arc: 0 to 1 s", *warnings)))))
+    assert section.findings == ("singular_arc: 0 to 1 s", f"{warnings[0]} (19 more of this kind)")
+    assert ("19 more warnings", "\n".join(warnings[1:])) in section.details
+
+
+@pytest.mark.parametrize(("error", "words"), [(1e-3, "different local optima"), (0.1, "the same optimum")])
+def test_starts_that_differ_less_than_the_error_are_one_optimum(solutions, error, words):
+    records = [record(replace(solutions[0], objective=size * solutions[0].objective)) for size in (1.0, 1.0005)]
+    for one, size in zip(records, (1.0, 1.0005), strict=True):
+        one.figures |= {"program(objective)": size * solutions[0].objective, "program(error_estimate)": error}
+    assert any(words in finding for finding in programs(result(*records)).findings)
 
 
 def test_different_local_optima_of_several_starts_are_reported(solutions):

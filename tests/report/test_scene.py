@@ -188,5 +188,8 @@ def test_axes_have_the_names_of_the_model_and_the_last_one_is_up() -> None:
     scene = draw(DrawnMotion(time, {"bodies": places}, axes=("x", "-z", "y")))["layout"]["scene"]
     assert [scene[f"{axis}axis"]["title"]["text"] for axis in "xyz"] == ["x [m]", "-z [m]", "y [m]"]
     assert max(scene["aspectratio"].values()) == 1.0
+    flat = draw(DrawnMotion(time, {"bodies": places * [1.0, 0.3, 0.3]}))["layout"]["scene"]
+    eyes = [np.linalg.norm([*one["camera"]["eye"].values()]) for one in (flat, scene)]
+    assert eyes[0] < 0.85 * eyes[1]  # nearer to what fills a part of its box
     plane = draw(DrawnMotion(time, {"bodies": places[..., :2]}, axes=("x", "-z", "y")))["layout"]
     assert [plane[axis]["title"]["text"] for axis in ("xaxis", "yaxis")] == ["x [m]", "y [m]"]

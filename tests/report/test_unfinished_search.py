@@ -10,7 +10,7 @@ import designopt
 from designopt.plugin import solver
 from designopt.report import summary_table
 from designopt.report.parts.answer.overview import overview
-from designopt.report.parts.answer.unfinished_search import not_converged, rarely_tried, still_improving
+from designopt.report.parts.answer.unfinished_search import ends_apart, not_converged, rarely_tried, still_improving
 from designopt.store.errors import resume_command
 
 
@@ -136,3 +136,33 @@ def test_cma_es_has_converged_once_its_designs_are_as_good_as_the_best(
         assert clause.startswith("cma_es has not converged: half of any 20 designs in a row are at least ")
         assert clause.endswith(f"continue with {resume_command(result.path)} --budget cma_es=120")
         assert f"note: {clause}" in summary_table(result)
+
+
+def valleys(design: dict[str, float]) -> dict[str, float]:
+    """Three valleys of different depth."""
+    x = design["x"]
+    return {"cost": 2.0 + float(np.cos(20.0 * x)) - 0.5 * x, "slant": 1.0 + (x - 0.3) ** 2}
+
+
+@pytest.mark.parametrize(
+    ("search", "far"),
+    [
+        ({"use": "nelder_mead", "starts": 4}, "of 4 searches 4 converged"),
+        ({"use": "slsqp", "starts": 4}, "of 4 searches 4 converged"),
+        (
+            {"use": "cma_es", "restarts": 5, "step": 0.05, "growth": 1.0, "tolerance": 1e-6},
+            "all 6 searches have converged",
+        ),
+    ],
+)
+def test_searches_that_end_far_apart_are_noted_with_the_range_of_their_ends(
+    tmp_path: Path, search: dict[str, Any], far: str
+) -> None:
+    more = {"model": valleys, "solver": search, "objectives": [{"minimize": "cost"}]}
+    result = searched(tmp_path, [], 2000, **more)
+    (clause,) = ends_apart(result)
+    assert f"{far}; their best designs lie far apart: cost 0." in clause
+    assert f"note: {clause}" in summary_table(result)
+    assert any(clause[1:] in text for text in overview(result).findings)
+    one = searched(tmp_path / "one", [], 2000, **more | {"objectives": [{"minimize": "slant"}]})
+    assert ends_apart(one) == []

@@ -30,6 +30,7 @@ class Bar(TypedDict):
 ARRAYS = {
     "time": Array(("time",), "s"),
     "force": Array(("time",), "N", "that pulls"),
+    "share": Array(("time",), "%", "of the load"),
     "state": Array(("time",), "", categories=("rest", "motion")),
 }
 
@@ -39,11 +40,11 @@ def bar(design, scenario, arrays) -> tuple[Bar, dict]:
     """A bar under a load."""
     load, side = scenario.get("load", 1e4), design["side"]
     time = np.linspace(0.0, 1.0, 5)
-    series = {"time": time, "force": load * time, "state": np.arange(5) % 2}
+    series = {"time": time, "force": load * time, "state": np.arange(5) % 2, "share": 100 * time}
     return {"mass": 7850 * side**2, "stress": load / side**2, "sag": load * 1e-12 / side**2}, series
 
 
-def study(*loads, arrays=("time", "force", "state")):
+def study(*loads, arrays=("time", "force", "state", "share")):
     return designopt.define(
         study="bar", model={"use": bar}, space={"side": [0.01, 0.02]},
         scenarios=[{"name": f"load_{n}", "load": load} for n, load in enumerate(loads)],
@@ -185,7 +186,7 @@ def test_chosen_designs_show_their_limits_by_name_with_one_scenario_and_with_sev
 
 def test_arrays_over_time_that_are_kept_are_drawn_on_a_page_without_plots(one_scenario, two_scenarios):
     section = over_time(one_scenario)
-    assert [figure.title for figure in section.figures] == ["force"]  # a state is no curve
+    assert [figure.title for figure in section.figures] == ["force"]  # no state, no time in %
     assert [section.title for section in sections(one_scenario, ["frames"])] == ["Motions"]
     assert [choice.label for choice in over_time(two_scenarios).figures[0].choices] == ["Design", "Scenario"]
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from run_cases import Recorder, dump, make_study, use
 
 from designopt.plugin import Fidelity, PluginError, model
 from designopt.problem import Problem
-from designopt.report.parts.answer.overview import overview
+from designopt.report.comparison.page import comparison
+from designopt.report.parts.answer.overview import computing_time, overview
 from designopt.report.parts.designs.surrogate import surrogate
 from designopt.report.terminal import state, unfinished
 from designopt.run.budget import StageBudget
@@ -65,9 +67,21 @@ def test_the_report_says_how_many_there_are_and_its_processes_learn_from_them(tm
     result = run_study(searched(14), tmp_path / "s")
     count = len(result.cheap)
     assert ("cheap evaluations (not part of the results)", str(count)) in overview(result).facts
+    with contextlib.closing(JournalReader.read(result.path, result.problem)) as journal:
+        spent = sum(wall for (wall,) in journal.evaluations("wall"))
+    assert result.cheap_wall > 0.0
+    assert computing_time(result) == pytest.approx(spent)
     section = surrogate(result)
     assert f"{count} cheap evaluations included." in section.introduction
     assert section.tables[0].rows[0][1] < 0.5  # the error of left-out designs over their spread
+
+
+def test_a_comparison_counts_cheap_evaluations_beside_the_others(tmp_path):
+    results = [run_study(searched(budget), tmp_path / str(budget)) for budget in (13, 14)]
+    table = comparison(results).split("<h3>What was done</h3>")[1].split("</table>")[0]
+    column = re.findall(r"<th[^>]*>(.*?)</th>", table).index("cheap evaluations (beside them)")
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2:]]
+    assert [row[column] for row in rows] == [str(len(result.cheap)) for result in results]
 
 
 def test_a_run_with_a_larger_budget_goes_on_as_if_it_had_had_it_before(tmp_path):

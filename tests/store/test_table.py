@@ -27,6 +27,17 @@ def test_a_data_frame_has_the_rows_that_are_asked_for_and_bare_names_with_one_sc
     assert result.to_pandas().index.tolist() == [0, 1, 2]
 
 
+def test_a_data_frame_without_scenarios_has_parameters_objectives_and_violation_alone(tmp_path):
+    pytest.importorskip("pandas")
+    scenarios = tuple({"shift": 0.1 * k} for k in range(16))
+    study = make_study(names=("a",), minimize=("height",), stages=(listed([0.5, 0.25]),), scenarios=scenarios)
+    result = run_study(study, tmp_path / "s")
+    assert len(result.to_pandas().columns) > 80
+    frame = result.to_pandas(result.front(), scenarios=False)
+    assert [name for name in frame if "@" in name] == []
+    assert list(frame) == ["a", result.problem.objectives[0].name, "violation", "feasible", "stage", "ask"]
+
+
 def test_its_columns_say_what_they_are(result):
     columns = {c.name: c for c in result.columns()}
     assert columns["height@s0"].facts == {

@@ -314,7 +314,7 @@ def _weakest(transcription: Transcription, x: Floats, free: Mapping[str, int], c
     deviation = deviation * np.sign(deviation[np.abs(deviation).argmax()])
     names, largest = list(free), float(np.abs(deviation).max())
     parts = [
-        f"{names[k]} {d:+.2g} %"
+        f"{names[k]} {_in_percent(d)}"
         for k, d in zip(with_variance, deviation.tolist(), strict=True)
         if abs(d) > SMALL * largest
     ]
@@ -341,7 +341,7 @@ def _words(transcription: Transcription, x: Floats, free: Mapping[str, int], dir
     if largest <= FREE * float(np.abs(direction).max(initial=0.0)):
         return "unknown inputs alone"
     change = change / change[np.abs(change).argmax()]
-    return ", ".join(f"{n} {c:+.2g} %" for n, c in zip(free, change.tolist(), strict=True) if abs(c) > SMALL)
+    return ", ".join(f"{n} {_in_percent(c)}" for n, c in zip(free, change.tolist(), strict=True) if abs(c) > SMALL)
 
 
 def _fits(
@@ -368,3 +368,8 @@ def _fits(
         }
         bands |= {v: deviations[layout.states[:, j]] for j, v in enumerate(point.names[: point.nx])}
         yield phase.name, Fit(samples.times, measured_values, fit_values, sigma, standard_residuals, bands)
+
+
+def _in_percent(change: float) -> str:
+    """``+330 %``: two significant digits without an exponent, as long as they are readable."""
+    return f"{float(f'{change:.2g}'):+g} %"

@@ -147,14 +147,15 @@ def _scenarios(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
 
 def _objectives_and_limits(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     limits = stated_constraints(a), stated_constraints(b)
+    in_scenarios = len(a.scenarios) > 1 or len(b.scenarios) > 1
     for kind, olds, news in (("objective", a.objectives, b.objectives), ("limit", *limits)):
         old: Mapping[str, Any] = {item.name: item for item in olds}
         new: Mapping[str, Any] = {item.name: item for item in news}
         for name, item in new.items():
             if name not in old:
-                yield f"{kind} {item.name} ({score_of(item)}) added"
-            elif score_of(item) != score_of(old[name]):
-                yield f"{kind} {item.name} is {score_of(item)} instead of {score_of(old[name])}"
+                yield f"{kind} {item.name} ({score_of(item, in_scenarios)}) added"
+            elif (score := score_of(item, in_scenarios)) != (old_score := score_of(old[name], in_scenarios)):
+                yield f"{kind} {item.name} is {score} instead of {old_score}"
         for name, item in old.items():
             if name not in new:
                 yield f"{kind} {item.name} left out"
@@ -171,14 +172,14 @@ def _figures(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     yield from (f"figure {name} left out" for name in a.figures if name not in b.figures)
 
 
-def score_of(item: Objective | StudyConstraint) -> str:
-    """An objective or a limit with its unit and its aggregation over the scenarios."""
+def score_of(item: Objective | StudyConstraint, in_scenarios: bool) -> str:
+    """An objective or a limit with its unit and, where there are several scenarios, its aggregation over them."""
     text = limit_text(item) if isinstance(item, StudyConstraint) else f"{item.direction} {item.expression.text}"
     settings = ", ".join(f"{k}: {value_text(v)}" for k, v in item.over.settings.items())
     over = item.over.plugin.name + (f" ({settings})" if settings else "")
     is_objective = not isinstance(item, StudyConstraint)
     unit = f"in {item.unit}" if item.unit and is_objective else item.unit
-    return f"{text} {unit}".rstrip() + f", over scenarios: {over}"
+    return f"{text} {unit}".rstrip() + (f", over scenarios: {over}" if in_scenarios else "")
 
 
 def _stages(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:

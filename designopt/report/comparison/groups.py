@@ -75,7 +75,8 @@ def _facts(study: StudyDefinition) -> Mapping[str, str]:
     facts["model"] = study.model.plugin.name
     facts |= {f"model.{key}": f"{key} {value_text(value)}" for key, value in settings_of(study.model).items()}
     facts |= {f"space.{p.name}": f"{p.name} {range_of(p)}" for p in in_stated_units(study).space}
-    facts |= {f"objective {o.name}": score_of(o) for o in study.objectives}
-    facts |= {f"limit {c.name}": score_of(c) for c in stated_constraints(study)}
+    in_scenarios = len(study.scenarios) > 1
+    facts |= {f"objective {o.name}": score_of(o, in_scenarios) for o in study.objectives}
+    facts |= {f"limit {c.name}": score_of(c, in_scenarios) for c in stated_constraints(study)}
     facts["name"] = study.name
     return facts

@@ -4,6 +4,7 @@
   const root = document.documentElement;
   const figures = [];
   let printing = false;
+  const SHEET = 840; // height of the highest figure that fits on a sheet below the heading of its section
 
   const dark = () => !printing && (root.dataset.theme
     ? root.dataset.theme === "dark"
@@ -50,18 +51,30 @@
     }};
   }
 
-  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, titles of panels side by
-  // side have their unit on a line of its own, and labels of points turn inwards where they would leave the figure.
+  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, long titles and those of
+  // panels side by side have their unit on a line of its own, and labels of points turn inwards where they would leave
+  // the figure.
   const narrow = () => !printing && innerWidth <= 640;
   function fitNarrow(plot, width) {
     const axes = Object.keys(plot.layout).filter(name => /^xaxis/.test(name)).map(name => plot.layout[name]);
-    if (!plot.layout.meta?.panels && new Set(axes.map(axis => String(axis.domain))).size > 1)
-      for (const {title} of axes) if (title?.text) Object.assign(title, {text: title.text.replace(/ (?=\[)/, "<br>"), font: {size: 12}});
+    const sideBySide = !plot.layout.meta?.panels && new Set(axes.map(axis => String(axis.domain))).size > 1;
+    for (const {title} of axes)
+      if (title?.text && (sideBySide || 8 * title.text.length > width - 80)) Object.assign(title, {text: title.text.replace(/ (?=\[)/, "<br>"), font: {size: 12}});
+    // A design is named by its label without its values, and a long name is cut.
+    const letters = Math.floor((width - 110) / 7);
+    for (const trace of plot.data) {
+      if (!(trace.name?.length > letters)) continue;
+      const [label] = trace.name.split(": ");
+      trace.name = label.length > letters ? `${label.slice(0, letters - 1)}…` : label;
+    }
     for (const label of plot.layout.annotations ?? []) {
       const [low, high] = (label.showarrow && plot.layout[String(label.xref).replace("x", "xaxis")]?.range) || [0, 0];
-      const room = (width - 110) * (high - label.x) / (high - low);
-      if (label.xanchor === "left" && label.ax > 0 && room < label.ax + 7 * label.text.length)
-        Object.assign(label, {ax: -label.ax, xanchor: "right"});
+      const right = (width - 110) * (high - label.x) / (high - low), left = width - 110 - right;
+      const needed = Math.abs(label.ax) + 7 * Math.max(...label.text.split("<br>").map(line => line.length));
+      const inwards = label.ax > 0 ? right < needed && left > right : left < needed && right > left;
+      if (!label.showarrow && 7.5 * label.text.length > width - 90) label.font = {...label.font, size: 10};
+      if (["left", "right"].includes(label.xanchor) && inwards)
+        Object.assign(label, {ax: -label.ax, xanchor: label.ax > 0 ? "right" : "left"});
     }
     const lower = (control, by) => { control.pad = {...control.pad, t: (control.pad?.t ?? 0) + by}; };
     for (const menu of plot.layout.updatemenus ?? []) lower(menu, 16);
@@ -80,7 +93,7 @@
     return Math.ceil([...entries].map(name => 50 + 7.5 * name.length).reduce((a, b) => a + b, 0) / (width - 110));
   }
 
-  // A legend of many rows makes a figure higher on a narrow screen, so that its plot keeps its height.
+  // A legend of many rows makes a figure higher on a narrow screen or beside the answer, so that its plot keeps its height.
   function fitLegend(element, plot) {
     const rows = legendRows(plot, element.clientWidth);
     if (rows > 2) element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
@@ -184,9 +197,10 @@
     }
   }
 
-  // Curves or points in one pair of axes of numbers, with a short legend.
+  // Curves or points in one pair of axes of numbers, not drawn to scale, with a short legend.
   function isLow({data, layout}) {
     return legendRows({data, layout}, 680) <= 2 && !Object.keys(layout).some(name => /^[xy]axis\d/.test(name)) && layout.yaxis?.type !== "category"
+      && !layout.yaxis?.scaleanchor
       && data.every(t => (t.type ?? "scatter") === "scatter" && typeof t.y?.[0] !== "string");
   }
 
@@ -198,13 +212,25 @@
     for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
     figure.plot.style.height = figure.height ??= figure.plot.style.height;
-    if (printing && root.dataset.paper === "results" && isLow(shown)) figure.plot.style.height = "225px"; // three on a sheet
-    if (narrow()) { fitNarrow(shown, figure.plot.clientWidth); fitLegend(figure.plot, shown); }
+    const low = printing && (figure.element.closest("#overview-1") || root.dataset.paper === "results" && isLow(shown));
+    if (low) figure.plot.style.height = "225px"; // three on a sheet
+    if (printing && parseInt(figure.height) > SHEET) figure.plot.style.height = `${SHEET}px`;
+    if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
+    if (narrow() || !printing && figure.element.closest("#overview-1")) fitLegend(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
-    // A page of paper: the browser does not ask figures to fit it.
-    if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight});
+    // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
+    if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight, updatemenus: [], sliders: []});
+    if (printing && parseInt(figure.height) > SHEET) {
+      for (const note of shown.layout.annotations ?? []) note.font = {...note.font, size: 9};
+      for (const name in shown.layout) if (/^yaxis/.test(name) && !shown.layout[name].tickvals) Object.assign(shown.layout[name], {nticks: 3, tickfont: {size: 9}});
+    }
+    // Text in low figures is as small as that around them; a title of a panel needs room above it.
+    if (low) {
+      Object.assign(shown.layout.template.layout.font, {size: 11});
+      shown.layout.margin = {...shown.layout.margin, t: shown.layout.annotations?.some(note => !note.showarrow) ? 26 : 10, b: 30};
+    }
     shown.layout.separators = ".\u202f";
     const config = {
       responsive: true, displaylogo: false, ...(narrow() ? {displayModeBar: false} : {}), showSendToCloud: false, plotlyServerURL: "", showTips: false,
@@ -297,7 +323,8 @@
     figure.faded = picked !== null;
   }
 
-  const shownNumber = v => typeof v !== "number" ? v : Number.isInteger(v) ? String(v) : String(Number(v.toPrecision(4)));
+  const shownNumber = v => typeof v !== "number" || Number.isInteger(v) ? String(v)
+    : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Number(v.toPrecision(4)));
   const element = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
 
   function showBrushed(figure, rows) {
@@ -426,25 +453,31 @@
     const section = element.closest("section"), {paper} = root.dataset;
     return !whole || paper === "whole" || (paper === "first" ? section.matches(":first-of-type") : section.dataset.onRequest === undefined);
   };
+  // The figure of the answer takes what its words and tables leave of a page; where that is too little they shrink.
+  function fitAnswer() {
+    const answer = document.getElementById("overview-1"), paper = 985; // pixels of a page, without a margin for rounding
+    const [least, most] = [210, 320], others = answer ? [...answer.children].filter(e => e.matches(".words, .tables, .note")) : [];
+    const left = () => paper - answer.getBoundingClientRect().bottom + document.querySelector("main").getBoundingClientRect().top;
+    for (const element of others) element.style.zoom = "";
+    root.style.setProperty("--paper-height", `${least}px`);
+    for (let zoom = 0.95; answer?.querySelector("figure") && left() < 0 && zoom > 0.7; zoom -= 0.05)
+      for (const element of others) element.style.zoom = zoom;
+    if (answer) root.style.setProperty("--paper-height", `${Math.min(most, least + Math.max(left(), 0))}px`);
+  }
   addEventListener("beforeprint", () => {
     printing = true;
     root.classList.add("printing");
-    const answer = document.getElementById("overview-1"), paper = 960; // pixels of a page, without a margin for rounding
-    root.style.setProperty("--paper-height", "230px");
-    if (answer) {
-      const beyond = answer.getBoundingClientRect().bottom - document.querySelector("main").getBoundingClientRect().top - paper;
-      root.style.setProperty("--paper-height", `${Math.min(320, Math.max(150, 230 - beyond))}px`);
-    }
-    figures.filter(f => onPaper(f.element)).forEach(draw);
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
       table.classList.toggle("tight", table.offsetWidth > 1.2 * 686);
       if (table.offsetWidth > 686) table.style.zoom = 686 / table.offsetWidth;
     }
+    fitAnswer();
+    figures.filter(f => onPaper(f.element)).forEach(draw);
   });
   addEventListener("afterprint", () => {
     printing = false;
     root.classList.remove("printing");
-    for (const table of document.querySelectorAll(".scroll > table")) table.style.zoom = "";
+    for (const element of document.querySelectorAll(".scroll > table, #overview-1 > *")) element.style.zoom = "";
     redraw();
   });
   label();

@@ -202,8 +202,11 @@ def _section(name: str, part: Part, result: Result) -> Section | None:
 
 
 def _model_section(name: str, result: Result) -> Section | None:
-    """The section of a part that the model proposes. Raises `PluginError` for an unknown one."""
+    """The section of a part that the model proposes, if it has more than an introduction. Raises `PluginError` for an
+    unknown one."""
     section: Section | None = find("report", name).build({})(result)
+    if section is None or not (section.figures or section.tables or section.findings or section.needs):
+        return None
     return section
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.solvers.ends import apart
 from designopt.solvers.evolution.pymoo_search import (
     EXHAUSTED,
     Generations,
@@ -102,17 +103,22 @@ class CMAES:
         memory = _Memory(space, evaluate, rng, start)
         size = float(self._size(len(space.free)))
         centre = _centre(space, start)
-        runs = 0
+        runs, begins = 0, []
         while self.restarts is None or runs <= self.restarts:
-            requests = memory.requests
+            requests, begin = memory.requests, len(memory)
             has_order = self._run(memory, centre, int(size), rng)
             if memory.requests == requests and not memory.ask_at_random(int(size)):
                 return EXHAUSTED
             if has_order:  # else no information was gained: the population stays
                 runs += 1
+                begins.append(begin)
                 size = min(size * self.growth, LARGEST)
             centre = rng.random(len(space.free))
-        return f"all {runs} searches have converged" if runs > 1 else "the search has converged"
+        return (
+            f"all {runs} searches have converged{apart(problem, memory.objectives(), begins)}"
+            if runs > 1
+            else "the search has converged"
+        )
 
     def _size(self, d: int) -> int:
         return self.population or max(6, 4 + int(3 * np.log(d)))
@@ -214,6 +220,13 @@ class _Memory:
         self._rng = rng
         self._order: dict[bytes, tuple[float, float]] = {}
         self._add(start)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def objectives(self) -> Floats:
+        """The objective (n,) of all designs in the order of evaluation; infinite for infeasible ones."""
+        return np.array([value if violation == 0.0 else np.inf for violation, value in self._order.values()])
 
     def order(self, X: Floats) -> Floats:
         """Pairs (n, 2) that sort designs `X` from the best to the worst."""

@@ -50,9 +50,8 @@ class LeastSquares(ByDerivatives):
         points = EvaluatedPoints(problem, evaluate, lambda outcomes: problem.residuals(outcomes.figures), start)
         slopes = SearchDerivatives(points, self, problem.residual_gradients)
         squares = (problem.residuals(start.figures) ** 2).sum(axis=1) if len(start) else np.empty(0)
-        return from_each(
-            starting_points(points, start, squares, self.starts), lambda u: self._search(Descent(points, slopes), u)
-        )
+        first = starting_points(points, start, squares, self.starts)
+        return from_each(points, first, lambda u: self._search(Descent(points, slopes), u))
 
     def _search(self, descent: Descent, u: Floats) -> str:
         start_values, _ = descent.begin(u)

@@ -67,7 +67,7 @@ class NelderMead:
         column = self._column(problem)
         points = comparison_points(problem, evaluate, start)
         first = starting_points(points, start, start.objectives[:, column], self.starts)
-        return from_each(first, self.searching(points, column))
+        return from_each(points, first, self.searching(points, column), column)
 
     def searching(self, points: EvaluatedPoints, objective: int = 0) -> Callable[[Floats], str]:
         """The search over `points` in the objective of that number, from coordinates (d,) to the reason for its end."""

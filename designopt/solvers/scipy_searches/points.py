@@ -64,6 +64,15 @@ class EvaluatedPoints:
             for u, x in zip(self.coordinates(start.X), start.X, strict=True):
                 self._designs[u.tobytes()] = x
 
+    def __len__(self) -> int:
+        return len(self._points_by_key)
+
+    def objectives(self, number: int) -> Floats:
+        """The values (n,) of the objective of this number in the order of evaluation; infinite without a feasible
+        design."""
+        values = np.array([merits(point.outcomes, number)[0] for point in self._points_by_key.values()])
+        return np.where(values < INFEASIBLE, values, np.inf)
+
     def coordinates(self, X: Floats) -> Floats:
         """The coordinates of designs `X` (n, d)."""
         space = self.problem.space

@@ -56,7 +56,7 @@ class SLSQP(ByDerivatives):
         points = EvaluatedPoints(problem, evaluate, measure, start)
         slopes = SearchDerivatives(points, self, model)
         first = starting_points(points, start, start.objectives[:, 0], self.starts)
-        return from_each(first, lambda u: self._search(problem, Descent(points, slopes), u))
+        return from_each(points, first, lambda u: self._search(problem, Descent(points, slopes), u))
 
     def _search(self, problem: Problem, descent: Descent, u: Floats) -> str:
         start_values, slope = descent.begin(u)

@@ -13,6 +13,7 @@ from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.plugin import Quantity
 from designopt.problem import Outcomes
+from designopt.solvers.ends import apart
 from designopt.solvers.scipy_searches.points import EvaluatedPoints
 
 Starts = Annotated[
@@ -30,18 +31,22 @@ class Ended(Exception):
     """A search cannot continue; the argument is the reason."""
 
 
-def from_each(starts: Floats, search: Callable[[Floats], str]) -> str:
-    """Search from one start after another; returns a sentence about their ends."""
-    ends = []
+def from_each(points: EvaluatedPoints, starts: Floats, search: Callable[[Floats], str], objective: int = 0) -> str:
+    """Search over `points` from one start after another; returns a sentence about their ends, and how far apart they
+    are in the objective of that number."""
+    reasons, begins = [], []
     for u in starts:
+        begins.append(len(points))
         try:
-            ends.append(search(u))
+            reasons.append(search(u))
         except Ended as error:
-            ends.append(str(error))
-    if len(ends) == 1:
-        return f"the search {ends[0]}"
-    counts = Counter(ends).most_common()
-    return f"of {len(ends)} searches " + "; ".join(f"{count} {end}" for end, count in counts)
+            reasons.append(str(error))
+    if len(reasons) == 1:
+        return f"the search {reasons[0]}"
+    counts = "; ".join(f"{count} {reason}" for reason, count in Counter(reasons).most_common())
+    return (
+        f"of {len(reasons)} searches {counts}{apart(points.problem, points.objectives(objective), begins, objective)}"
+    )
 
 
 def starting_points(points: EvaluatedPoints, start: Outcomes, merit: Floats, count: int) -> Floats:

@@ -133,7 +133,7 @@ class AmputeeWalk:
 
     def declares(self) -> Declared:
         """Parameters of this knee are inputs, those that the program chooses outputs, like the change with the mesh, if
-        it is to be confirmed."""
+        it is to be confirmed. A page shows the walk, and the map of the device."""
         hints = get_type_hints(AmputeeDesign, include_extras=True)
         quantities: dict[str, Q] = {name: get_args(hint)[1] for name, hint in hints.items() if name in self.choose}
         device_quantities = {f"chosen_{name}": Q(q.unit, f"chosen, {q.description}") for name, q in quantities.items()}
@@ -145,6 +145,7 @@ class AmputeeWalk:
         return Declared(
             outputs={**device_quantities, **(MESH_OUTPUTS if self.confirm else {})},
             without=frozenset(hints.keys() - inputs),
+            plots=("walking_figure", "device_map"),
         )
 
     def evaluate(

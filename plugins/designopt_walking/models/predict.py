@@ -196,17 +196,19 @@ class WalkPredict:
         return notes + ([] if first is None else outside_ranges(walker, first))
 
     def declares(self) -> Declared:
-        """Parameters of the device are inputs, those that the program chooses outputs, and the change with the mesh."""
+        """Parameters of the device are inputs, those that the program chooses outputs, and the change with the mesh.
+        A page shows the walk, and the map of a device."""
         extra_outputs = (MESH_OUTPUTS if self.confirm else {}) | (TENDON_OUTPUTS if self.tendons == "compliant" else {})
         if self.device is None:
-            return Declared(outputs=extra_outputs)
+            return Declared(outputs=extra_outputs, plots=("walking_figure",))
         symbols = DEVICES[self.device](walker_of(self._model)).parameters
         quantities = {v.name: Q(v.unit, v.description, ge=v.low, le=v.high) for v, _ in symbols}
         inputs = {name: q for name, q in quantities.items() if name not in self.choose}
         device_outputs = {
             f"chosen_{n}": Q(q.unit, f"chosen {q.description}") for n, q in quantities.items() if n in self.choose
         }
-        return Declared(inputs=inputs, outputs={**device_outputs, **extra_outputs})
+        outputs = {**device_outputs, **extra_outputs}
+        return Declared(inputs=inputs, outputs=outputs, plots=("walking_figure", "device_map"))
 
     def evaluate(
         self, design: dict[str, float], scenario: WalkingOnSlope, arrays: Set[str] = frozenset()

@@ -111,8 +111,8 @@ class WalkTrack:
         return [*notes, *idle_forces(osim), *self._reader.notes(self._walker, conditions)]
 
     def declares(self) -> Declared:
-        """What compliant tendons store is an output."""
-        return Declared(outputs=TENDON_OUTPUTS if self.tendons == "compliant" else {})
+        """What compliant tendons store is an output; a page shows the walk."""
+        return Declared(outputs=TENDON_OUTPUTS if self.tendons == "compliant" else {}, plots=("walking_figure",))
 
     def evaluate(
         self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()

@@ -35,7 +35,8 @@ class DeviceMap:
 
     def __call__(self, result: Result) -> Section | None:
         """The section, which says so where no number is free; None without an evaluation."""
-        free = [k for k, p in enumerate(result.problem.space.parameters) if p.kind not in ("fixed", "choice")][:2]
+        parameters = result.problem.space.free
+        free = [k for k, p in enumerate(parameters) if p.kind != "choice"][:2]
         names = self.outputs or ["effort", "cost_of_transport", "loading_asymmetry"]
         shown_outputs = [name for name in names if name in result.outcomes.figures]
         if not shown_outputs or not len(result.outcomes.X):
@@ -47,7 +48,7 @@ class DeviceMap:
         finite = np.isfinite(np.stack([result.outcomes.figures[name] for name in shown_outputs]))
         failed: NDArray[np.bool_] = np.asarray(~finite.all(axis=0))
         reasons = result.reason
-        labels = [parameter_label(result.problem.space.parameters[k]) for k in free]
+        labels = [parameter_label(parameters[k]) for k in free]
         several = len(free) > 1
 
         def draw(figure: int, scenario: int) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import numpy as np
 from designopt.plugin import report_part
 from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, missing, selectable, short_label, stored_arrays
+from designopt.report.labels import displayed_figures
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt_walking.report.panels import by_quantity
@@ -65,13 +66,13 @@ def _shares(arrays: Arrays, *, names: Mapping[str, str]) -> Plot:
 @report_part("walking_asymmetry", version=1)
 def walking_asymmetry(result: Result) -> Section | None:
     """How the sides differ: (right - left) / (right + left) of forces, steps and flexion, for the chosen designs."""
-    figures = result.outcomes.figures
+    figures = displayed_figures(result)
     asymmetries = {name: words for name, words in ASYMMETRIES.items() if name in figures}
     rows = list(dict.fromkeys(result.chosen().values())) or list(range(min(len(result.outcomes.X), 16)))
     if not asymmetries or not rows:
         return None
     table = [
-        (short_label(result, row), scenario.name, *(float(figures[name][row, s]) for name in asymmetries))
+        (short_label(result, row), scenario.name, *(float(figures[name][1][row, s]) for name in asymmetries))
         for row in rows
         for s, scenario in enumerate(result.problem.scenarios)
     ]

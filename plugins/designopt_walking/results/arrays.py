@@ -19,7 +19,7 @@ from designopt_walking.system import stacked
 #: Declaration of the arrays; feet are right and left.
 WALK_ARRAYS: Mapping[str, Array] = {
     "time": Array(("time",), "s", "from right heel strike"),
-    "percent": Array(("time",), "", "of the cycle"),
+    "percent": Array(("time",), "%", "of the cycle"),
     "muscles": Array(("muscle",), "", "names", dtype="str"),
     "coordinates": Array(("coordinate",), "", "names", dtype="str"),
     "positions": Array(("time", "coordinate"), "", "coordinates, in rad or m"),

@@ -78,7 +78,7 @@ _FORCE_ERRORS = {"x": "forward_force_error", "y": "vertical_force_error", "z": "
 #: Declaration of the arrays; feet are right and left, axes forward, up and to the right.
 SPATIAL_ARRAYS: Mapping[str, Array] = {
     "time": Array(("time",), "s", "as in the recording"),
-    "percent": Array(("time",), "", "of the window"),
+    "percent": Array(("time",), "%", "of the window"),
     "coordinates": Array(("coordinate",), "", "names", dtype="str"),
     "positions": Array(("time", "coordinate"), "", "coordinates, in rad or m"),
     "speeds": Array(("time", "coordinate"), "", "their rates, in rad/s or m/s"),

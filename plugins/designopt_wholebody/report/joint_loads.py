@@ -198,6 +198,8 @@ def sentence(status: int) -> str:
 _AXES = "XYZ"
 #: Directions of the three axes on the page.
 _DIRECTIONS = np.array([[0.0, 1.0], [-np.sqrt(0.75), -0.5], [np.sqrt(0.75), -0.5]])
+#: Labels of the axes stand within their figure.
+_TEXT_POSITIONS = ("top center", "bottom right", "bottom left")
 #: Differences that are drawn.
 _SHOWN = 1500
 
@@ -231,7 +233,7 @@ def agreement_plot(arrays: Arrays) -> Plot:
         data.append(
             {"type": "scatter", "mode": "lines+text", "x": [0.0, tip[0]], "y": [0.0, tip[1]], "hoverinfo": "skip",
              "text": ["", f"{letter} {start[k]:.0f} to {ends[k] + start[k]:.0f} mm"],
-             "textposition": "top center", "showlegend": False, "line": {"color": "@ink", "width": 1}}
+             "textposition": _TEXT_POSITIONS[k], "showlegend": False, "line": {"color": "@ink", "width": 1}}
         )  # fmt: skip
     hidden = {"visible": False}
     return {"data": data, "layout": layout(xaxis=hidden, yaxis={**hidden, "scaleanchor": "x"}, showlegend=True)}

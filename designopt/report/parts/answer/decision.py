@@ -190,9 +190,7 @@ def _weights(
         )
         for i in order.tolist()
     )
-    note = (
-        f"{plural(len(order), 'design')} of {plural(len(front), 'design')} of the front are selected for some weights."
-    )
+    note = f"{count(len(order))} of {plural(len(front), 'design')} of the front are selected for some weights."
     if len(thinned_rows) < len(front):
         note += f" Based on {count(len(thinned_rows))} designs, evenly spaced on the front."
     rows_of_choices = {int(front[p]) for p in selection.values() if p is not None}

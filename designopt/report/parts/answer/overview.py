@@ -118,8 +118,8 @@ def _nothing(result: Result) -> str:
 
 
 def computing_time(result: Result) -> float:
-    """Total time of evaluations and programs over the workers (s)."""
-    return float(np.nansum(result.wall)) + sum(program.wall for program in result.programs())
+    """Total time of evaluations, also cheap ones, and programs over the workers (s)."""
+    return float(np.nansum(result.wall)) + result.cheap_wall + sum(program.wall for program in result.programs())
 
 
 def _question(result: Result) -> str:

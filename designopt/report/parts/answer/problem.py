@@ -17,7 +17,7 @@ from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
 
 if TYPE_CHECKING:
-    from designopt.study.study import DesignVariable, Stage, StudyConstraint
+    from designopt.study.study import DesignVariable, Objective, Stage, StudyConstraint
 
 #: Maximum number of shown elements of a list in a setting.
 LISTED = 30
@@ -98,9 +98,12 @@ def _parameters(result: Result) -> tuple[Table, ...]:
 def _aims(result: Result) -> tuple[Table, ...]:
     """Objectives and limits, if any."""
     problem = result.problem
-    rows = [(o.name, f"{o.direction} {o.expression.text}", o.unit, use_text(o.over)) for o in problem.objectives]
-    rows += [(c.name, limit_text(c), c.unit, use_text(c.over)) for c in stated_constraints(problem)]
-    head = ("name", "what", "unit", "over scenarios")
+    stated: list[tuple[Objective | StudyConstraint, str]]
+    stated = [(o, f"{o.direction} {o.expression.text}") for o in problem.objectives]
+    stated += [(c, limit_text(c)) for c in stated_constraints(problem)]
+    in_scenarios = len(problem.scenarios) > 1
+    rows = [(item.name, text, item.unit, *([use_text(item.over)] if in_scenarios else [])) for item, text in stated]
+    head = ("name", "what", "unit", *(["over scenarios"] if in_scenarios else []))
     share = (
         f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others score a design."
     )

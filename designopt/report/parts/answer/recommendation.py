@@ -10,6 +10,7 @@ import numpy as np
 from designopt.report.labels import (
     answer_digits,
     baseline_label,
+    limited_values,
     listed,
     motion_of_program,
     number,
@@ -120,7 +121,7 @@ def _limits(result: Result, row: int) -> Table | None:
     ]
     for c in stated_constraints(result.problem):
         if c.equals is not None:  # met within its tolerance, without a margin
-            values, _ = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
+            values, _ = limited_values(result, c)
             rows.append((c.name, float(values[row]), f"= {number(c.equals)}", c.unit, "met"))
     return Table("Its limits", ("limit", "value", "limit value", "unit", "margin"), tuple(rows)) if rows else None
 
@@ -129,7 +130,7 @@ def _sides(result: Result, row: int) -> list[tuple[StudyConstraint, str, float, 
     """Each one-sided limit: the sign, the limit, the value in the worst scenario, and its relative margin."""
     sides: list[tuple[StudyConstraint, str, float, float, float]] = []
     for c in stated_constraints(result.problem):
-        ends = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
+        ends = limited_values(result, c)
         low, high = (float(end[row]) for end in ends)
         for sign, limit, value in (("≥", c.minimum, low), ("≤", c.maximum, high)):
             if limit is not None and np.isfinite(value):

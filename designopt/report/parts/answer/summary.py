@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from designopt.counts import plural
-from designopt.report.chosen_markers import markers_of_rows
+from designopt.report.chosen_markers import MARKERS, kinds_of_rows
 from designopt.report.colours import axis, layout, scale_for
 from designopt.report.labels import (
     answer_digits,
@@ -25,6 +25,7 @@ from designopt.report.parts.answer.best import describe
 from designopt.report.parts.answer.tolerances import assumed_size
 from designopt.report.parts.answer.validation import feasible_shares
 from designopt.report.section import Figure, Table
+from designopt.report.traces import trace
 from designopt.store.result import Result
 
 #: Maximum number of drawn designs of the front, and height of the figure.
@@ -97,39 +98,40 @@ def front(result: Result) -> Figure | None:
     if len(problem.objectives) < 2 or len(rows) < 2:
         return None
     rows, values = thinned(rows, DRAWN), objective_values(result)
-    labels = [
+    titles = [
         wrapped(text, room) if len(text) > room else plain(text)
         for text, room in zip(objective_labels(problem), (ROOM, UPRIGHT), strict=False)
     ]
-    points, marker_of = list(chosen_once(result).items()), markers_of_rows(result)
-    point_rows = np.array([row for _, row in points], dtype=np.intp)
-    markers = {
-        "color": [marker_of[row]["color"] for _, row in points],
-        "symbol": [marker_of[row]["symbol"] for _, row in points],
-        "size": [SHARE * marker_of[row]["size"] for _, row in points],
-        "line": {"color": [marker_of[row]["line"]["color"] for _, row in points], "width": 1},
-    }
     x, y = values[:, 0], values[:, 1]
     line = "lines+markers" if len(problem.objectives) == 2 else "markers"
     hover_template = "%{x:.4g}, %{y:.4g}<extra>%{text}</extra>"
-    data = [
+    data: list[dict[str, Any]] = [
         {
             "type": "scatter", "mode": line, "x": x[rows], "y": y[rows], "showlegend": False,
             "line": {"color": "@accent", "width": 1, "shape": "hv"}, "marker": {"color": "@accent", "size": 5},
             "hovertemplate": "%{x:.4g}, %{y:.4g}<extra></extra>",
-        },
-        {
-            "type": "scatter", "mode": "markers", "x": x[point_rows], "y": y[point_rows], "showlegend": False,
-            "text": [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in points],
-            "hovertemplate": hover_template,
-            "marker": markers,
-        },
+        }
     ]  # fmt: skip
-    axes = {"xaxis": axis(labels[0], **scale_for(x[rows])), "yaxis": axis(labels[1], **scale_for(y[rows]))}
+    designs = {0: rows}
+    for kind, chosen in _by_kind(result).items():
+        designs[len(data)] = places = np.array([*chosen.values()], dtype=np.intp)
+        text = [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in chosen.items()]
+        name = plain(kind if len(chosen) > 1 else next(iter(chosen)))
+        marker = MARKERS[kind] | {"size": SHARE * MARKERS[kind]["size"]}
+        data.append(trace(x[places], y[places], name, mode="markers", marker=marker, text=text, hover=hover_template))
+    axes = {"xaxis": axis(titles[0], **scale_for(x[rows])), "yaxis": axis(titles[1], **scale_for(y[rows]))}
     margin = {"l": 64, "r": 12, "t": 12, "b": 56}
     return Figure(
         "The front, with the chosen designs",
         {"data": data, "layout": layout(**axes, margin=margin)},
         height=HEIGHT,
-        designs={0: rows, 1: point_rows},
+        designs=designs,
     )
+
+
+def _by_kind(result: Result) -> dict[str, dict[str, int]]:
+    """The chosen designs, each once, by the kind of their marker: the joined labels with the rows."""
+    kind_of, groups = kinds_of_rows(result), dict[str, dict[str, int]]()
+    for label, row in chosen_once(result).items():
+        groups.setdefault(kind_of[row], {})[label] = row
+    return groups

@@ -9,6 +9,7 @@ import numpy as np
 from designopt.counts import plural
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer.front_ends import improvable_ends
+from designopt.solvers.ends import FAR_APART
 from designopt.store.errors import resume_command
 
 if TYPE_CHECKING:
@@ -31,7 +32,14 @@ def search_to_continue(result: Result) -> list[str]:
     if result.ended != "done" or result.study.lists_designs:
         return []
     clauses = improvable_ends(result) or still_improving(result) or not_converged(result)
-    return [*clauses, *rarely_tried(result)]
+    return [*clauses, *ends_apart(result), *rarely_tried(result)]
+
+
+def ends_apart(result: Result) -> list[str]:
+    """A clause for each stage whose searches, from several starts, ended at different optima."""
+    ends = [str(event["text"]) for event in result.events if event["kind"] == "solver_ended"]
+    way = "there may be better optima: raise their number, or begin with a search of the whole space (gp, cma_es)"
+    return [f"{text}; {way}" for text in ends if FAR_APART in text]
 
 
 def still_improving(result: Result) -> list[str]:

@@ -109,7 +109,8 @@ def nearest(result: Result) -> list[str]:
     if row is None:
         return []
     words = values_in_words(result, row, limit=NAMED)
-    sentences = [f"Design {row} violates the limits least{f': {words}' if words else ''}."]
+    end = "" if words.endswith("…") else "."
+    sentences = [f"Design {row} violates the limits least{f': {words}' if words else ''}{end}"]
     free = {p.name: p for p in result.problem.space.free}
     bounds = [] if result.study.lists_designs else result.attained_bounds(np.array([row]))
     bound_names = [

@@ -81,7 +81,7 @@ def _upright(result: Result, title: str, head: list[str], lines: tuple[tuple[Any
     rows = []
     for k, name in enumerate(head):
         values, figure = [line[k] for line in lines], name.partition(" [")[0]
-        if name not in telling and any(value == value for value in values):
+        if name not in labels and any(value == value for value in values):
             meaning = figure_meaning(result.problem, figure) if k > head.index("status") else ""
             rows.append((name, *values, meaning))
     shown_columns, shown_rows = with_a_value(("", *columns, "meaning"), rows)

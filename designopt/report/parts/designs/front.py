@@ -88,7 +88,7 @@ def front(
     for name, every in (("violates a limit", outside), ("dominated", dominated_rows), ("Pareto front", rows)):
         if len(groups[name]) < len(every):
             notes.append(
-                f"{plural(len(groups[name]), 'design')} of {plural(len(every), 'design')} marked “{name}” are "
+                f"{count(len(groups[name]))} of {plural(len(every), 'design')} marked “{name}” are "
                 "shown, evenly spaced in the order of evaluation."
             )
     if far := far_baselines(result):
@@ -128,11 +128,11 @@ def view(values: NDArray[np.float64], every: NDArray[np.float64], minimised: boo
 
 
 def _ranges(result: Result, groups: dict[str, Rows]) -> list[list[float] | None]:
-    """`view` of each objective."""
+    """The range of each objective that shows the front and the chosen designs; see `view`."""
     values = objective_values(result)
     every = np.concatenate(list(groups.values()))
     far = far_baselines(result)
-    near = [row for name, row in result.baseline.items() if name not in far]
+    near = [row for name, row in result.chosen().items() if name not in far]
     visible = np.unique([*groups["Pareto front"], *near]).astype(np.intp)
     return [
         view(v[visible], v[every], o.direction == "minimize")

@@ -144,7 +144,7 @@ def _correlations(fit: _Fitted) -> tuple[Table, ...]:
     names, correlation = fit.estimate.names, fit.estimate.correlation
     if len(names) < 2:
         return ()
-    rows = tuple((name, *(number(v) for v in row)) for name, row in zip(names, correlation.tolist(), strict=True))
+    rows = tuple((name, *row) for name, row in zip(names, correlation.tolist(), strict=True))
     return (Table("Correlations", ("", *names), rows, note=f"Of program {fit.program.number}."),)
 
 

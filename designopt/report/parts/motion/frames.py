@@ -91,9 +91,11 @@ def over_time(result: Result) -> Section | None:
     if "time" not in declarations or declarations["time"].unit != "s" or "time" not in result.study.execution.arrays:
         return None
     names = [name for name in result.study.execution.arrays if name != "time" and _is_curve(declarations.get(name))]
-    if not names or not stored_arrays(result, "time", *names[:MOST]):
+    motions = stored_arrays(result, "time", *names[:MOST]).values()
+    names = [name for name in names[:MOST] if not all(_is_share_of_time(declarations[name], m, name) for m in motions)]
+    if not names or not motions:
         return None
-    return Frames(title="Motions", of=names[:MOST])(result)
+    return Frames(title="Motions", of=names)(result)
 
 
 def _is_curve(array: Array | None) -> bool:
@@ -101,6 +103,14 @@ def _is_curve(array: Array | None) -> bool:
     if array is None or array.axes[:1] != ("time",) or len(array.axes) > 2 or array.categories:
         return False
     return array.dtype in ("", "float", "float32", "int")
+
+
+def _is_share_of_time(array: Array, arrays: Arrays, name: str) -> bool:
+    """Whether it is time in another unit, as per cent of a cycle."""
+    if array.unit != "%" or len(array.axes) > 1:
+        return False
+    time, share = (np.asarray(arrays[key], dtype=np.float64) for key in ("time", name))
+    return bool(len(time) > 1 and np.allclose(np.diff(share) * np.ptp(time), np.diff(time) * np.ptp(share)))
 
 
 def _word(result: Result, array: str, value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from designopt.counts import plural
 from designopt.plugin import report_part
 from designopt.report.labels import number, with_unit
-from designopt.report.notable import diagnosis
+from designopt.report.notable import diagnosis, first_of_each_kind
 from designopt.report.parts.motion.trajectories import (
     DrawnProgram,
     best_of_each,
@@ -32,6 +32,8 @@ OF_MODEL = ("nonsmooth_model", "badly_scaled: entries")
 MESSAGES = 50
 #: Relative difference below which objectives belong to the same optimum.
 SAME = 1e-6
+#: The same as a share of the error estimate of the best program.
+SAME_ERROR = 0.01
 
 
 @report_part("programs", version=1)
@@ -58,6 +60,7 @@ def programs(result: Result) -> Section | None:
         ),
         details=(
             *((program_words(r, n), r.message) for n, r in _with_messages(records)),
+            *_further_warnings(result.best_program()),
             *((("How the model is written", hints),) if (hints := _hints(result.best_program())) else ()),
         ),
     )
@@ -82,7 +85,8 @@ def _findings(records: Sequence[ProgramRecord], best: ProgramRecord | None) -> l
     objectives = [_figure(r, "objective") for r in records if r.ok and not fixed(r)]
     if len(objectives) > 1:
         low, high = min(objectives), max(objectives)
-        if high - low > SAME * max(abs(low), abs(high)):
+        same = max(SAME, SAME_ERROR * _figure(best, "error_estimate")) if best is not None else SAME
+        if high - low > same * max(abs(low), abs(high)):
             sentences.append(
                 f"{plural(len(objectives), 'start')} ended in different local optima: objectives from "
                 f"{number(low, DIGITS)} to {number(high, DIGITS)}."
@@ -90,13 +94,25 @@ def _findings(records: Sequence[ProgramRecord], best: ProgramRecord | None) -> l
         else:
             sentences.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low, DIGITS)}.")
     if best is not None and best.solution is not None:
-        sentences += [text for text in best.solution.warnings if not text.startswith(OF_MODEL)]
+        sentences += first_of_each_kind(_warnings(best))[0]
     failures = [r for r in records if not r.ok]
     if failures:
         sentences.append(
             f"{plural(len(failures), 'program')} of {len(records)} failed; the last lines give the reasons."
         )
     return sentences
+
+
+def _warnings(best: ProgramRecord | None) -> list[str]:
+    """The warnings that concern the result of the best program."""
+    warnings = () if best is None or best.solution is None else best.solution.warnings
+    return [text for text in warnings if not text.startswith(OF_MODEL)]
+
+
+def _further_warnings(best: ProgramRecord | None) -> tuple[tuple[str, str], ...]:
+    """The warnings after the first of their kind, folded."""
+    further = first_of_each_kind(_warnings(best))[1]
+    return ((f"{len(further)} more warnings", "\n".join(further)),) if further else ()
 
 
 def _hints(best: ProgramRecord | None) -> str:

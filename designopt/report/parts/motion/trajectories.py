@@ -29,6 +29,8 @@ CONSTANT_DIGITS = 5
 IN_SHORT = 3
 #: Share of the largest effect of a costate below which a change of one is an error of the solver.
 COSTATE_ERROR = 1e-5
+#: Share of the largest value of a costate up to which one at an end is 0.
+NO_COSTATE = 1e-9
 #: Maximum number of drawn programs.
 DRAWN = 12
 
@@ -363,7 +365,9 @@ def _end_costates(programs: Sequence[DrawnProgram], objective: Objective) -> tup
                 if len(finite):
                     labels = (program.number if len(programs) > 1 else "", phase_name if len(phases) > 1 else "", name)
                     unit = per(objective.unit, phase.units.get(name, ""))
-                    rows.append((*labels, float(finite[0]), float(finite[-1]), unit))
+                    size = NO_COSTATE * float(np.abs(finite).max())
+                    ends = (float(value) if abs(value) > size else 0.0 for value in finite[[0, -1]])
+                    rows.append((*labels, *ends, unit))
     columns, lines = with_a_value(("program", "phase", "costate of", "at the start", "at the end", "unit"), rows)
     note = "" if objective.sign > 0.0 else "Of the minimised cost, minus the objective."
     return (Table("Costates at the ends", columns, lines, digits=6, note=note),) if rows else ()
