@@ -9,11 +9,9 @@ from functools import partial
 from designopt.collocation import Guess, Solution, TrajectoryProblem
 from designopt.plugin import Diverged
 from designopt_walking.amputee.family import ContinuedWalk, WalkFamily, unsolved
-from designopt_walking.amputee.programs import MIDDLES
+from designopt_walking.amputee.programs import MIDDLES, best_walk
 from designopt_walking.amputee.start import AmputeeStart
 
-#: Relative decrease of the objective below which a walk is polished.
-POLISHED = 1e-5
 #: Relative difference of the objectives of starts that agree.
 AGREE = 1e-3
 
@@ -120,15 +118,12 @@ class AmputeeWalks:
             raise next(iter(failures.values()))
         objectives = [solution.objective for solution, _ in solved]
         best, way = min(solved, key=lambda start: start[0].objective)
-        gain = 1.0
-        while gain > POLISHED:
-            polished = self.programs.solve(problem, Guess.from_solution(best), self.intervals)
-            attempts += 1
-            gain = 1.0 - polished.objective / best.objective if polished.success else 0.0
-            if polished.success:
-                objectives.append(polished.objective)
-            if gain > 0.0:
-                best, way = polished, f"{way}, polished"
+        polished = self.programs.polish(problem, best, self.intervals)
+        attempts += len(polished)
+        objectives += [solution.objective for solution in polished if solution.success]
+        walk = best_walk([best, *polished])
+        if walk is not best:
+            best, way = walk, f"{way}, polished"
         return self._checked(problem, Predicted(best, way, attempts, tuple(objectives), sentences(failures)))
 
     def confirmed(self, speed: float, values: Mapping[str, float], predicted: Predicted) -> Predicted:
