@@ -28,6 +28,7 @@ from designopt.plugin import (
     PluginFailed,
     as_model,
     closest,
+    load_file,
     with_modules,
 )
 from designopt.problem import Problem
@@ -314,13 +315,21 @@ def minimize(
 
 
 @_briefly
-def open_store(path: str | Path, *, data: Mapping[str, str | Path] | None = None) -> Result:
+def open_store(
+    path: str | Path,
+    *,
+    plugin_files: Sequence[str | Path] = (),
+    data: Mapping[str, str | Path] | None = None,
+) -> Result:
     """Open the results of a run in the folder `path`, read-only. Raises `StoreError` if it is not a store.
 
-    `data` gives the folders of data roots; they are needed only to evaluate designs again.
+    Plugin files of the run are needed for `Result.with_changes`, aggregations and parts of the report: a store contains
+    no code. `data` gives the folders of data roots; they are needed only to evaluate designs again.
     """
     from designopt.store.result import Result
 
+    for name, content in _contents(plugin_files):
+        load_file(name, content)
     return Result.open(Path(path), data=_folders(data))
 
 

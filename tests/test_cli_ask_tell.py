@@ -98,7 +98,8 @@ def test_a_study_is_carried_out_by_hand_to_its_end(folder):
         ("design,scenario,wear\n0,dry\n", "results.csv:2: has 2 values, the head has 3 columns"),
         (
             "design,scenario,wear\n0,dry,1\n0,dry,2\n",
-            "results.csv:3: design 0 in scenario 'dry' is twice in this file (lines 2 and 3)",
+            "results.csv:3: design 0 in scenario 'dry' is twice in this file (lines 2 and 3); keep one of them, of"
+            " repeated measurements one with their mean",
         ),
     ],
 )
@@ -172,6 +173,7 @@ def test_a_result_is_corrected_with_its_former_value_in_the_journal_and_the_sear
     refused = tell(search, "design,scenario,wear\n0,nominal,30\n")
     assert refused.returncode == 2
     assert "results.csv:2: design 0 in scenario 'nominal' is not pending: its result was recorded on" in refused.stderr
+    assert "for the mean with another measurement: designopt tell results/rig.study FILE --correct" in refused.stderr
     assert "designopt tell results/rig.study FILE --correct" in refused.stderr
     (search / "results.csv").write_text("design,scenario,wear\n0,nominal,30\n1,nominal,3\n2,nominal,\n")
     corrected = designopt(search, "tell", "results/rig.study", "results.csv", "--correct", *PLUGIN)

@@ -3,6 +3,8 @@
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,24 @@ def test_commands_of_a_page_and_of_a_store_work_from_another_folder(folder):
     (folder / "plate.py").rename(folder / "moved.py")
     gone = designopt(folder, "resume", "results/plate.study")
     assert "--plugin plate.py" in gone.stderr or "--plugin project/plate.py" in gone.stderr
+
+
+def test_a_store_is_rescored_in_another_process_with_the_plugin_files_of_its_run(folder):
+    ran = process(folder, "run", "plate.yaml", "--plugin", "plate.py")
+    assert ran.returncode == 0, ran.stderr
+    code = """
+import designopt
+from designopt.study.language.errors import StudyError
+change = ["objectives=[{name: half, minimize: mass / 2}]"]
+try:
+    designopt.open_store("results/plate.study").with_changes(change)
+except StudyError as error:
+    print(error.__notes__)
+store = designopt.open_store("results/plate.study", plugin_files=["plate.py"])
+print(store.with_changes(change).outcomes.objectives.min() / store.outcomes.objectives.min())
+"""
+    completed = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    note, ratio = completed.stdout.splitlines()
+    call = "open_store('results/plate.study', plugin_files=['plate.py'])"
+    assert f"The run used plate.py, which may be needed here too: {call}" in note
+    assert float(ratio) == 0.5

@@ -88,8 +88,8 @@ class Benchmark:
     @property
     def computed(self) -> tuple[BenchmarkCell, ...]:
         """The cells that the records do not contain at all budgets."""
-        recorded = {(r.problem, r.solver, r.seed, r.evaluations) for r in self.records}
-        return tuple(c for c in self.cells if any((*c.key, budget) not in recorded for budget in self.budgets))
+        record_keys = {(r.problem, r.solver, r.seed, r.evaluations) for r in self.records}
+        return tuple(c for c in self.cells if any((*c.key, budget) not in record_keys for budget in self.budgets))
 
 
 class CellState(Enum):
@@ -106,10 +106,10 @@ def state(cell: BenchmarkCell, folder: Path) -> tuple[CellState, Sequence[str]]:
     store = cell.store(folder)
     if not (store / "journal.db").exists():
         return CellState.ABSENT, ()
-    stored = read_study(store)
+    stored_study = read_study(store)
     if differences := Edited(cell.study, store).differences:
         return CellState.DIFFERENT, differences
-    limits = [s.stages[-1].budget.evaluations or 0 for s in (stored, cell.study)]
+    limits = [s.stages[-1].budget.evaluations or 0 for s in (stored_study, cell.study)]
     if limits[0] > limits[1]:
         return CellState.DIFFERENT, [f"{limits[1]} evaluations instead of {limits[0]}"]
     same_budget = limits[0] == limits[1]

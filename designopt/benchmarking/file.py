@@ -238,11 +238,11 @@ class _Cells:
         node = self._member("problems", name)
         assert node is not None
         file = node if node.entries is None else node.entries["study"][1]
-        stated = (self.reading.studies or {}).get(name)
+        source = (self.reading.studies or {}).get(name)
         if file.entries is not None:
             study, folder = file, self.base
-        elif stated is not None:
-            study, folder = parse(stated.text, ""), stated.path.parent if stated.path else self.base
+        elif source is not None:
+            study, folder = parse(source.text, ""), source.path.parent if source.path else self.base
         else:
             path = self.base / str(file.scalar)
             folder = path.parent
@@ -265,8 +265,10 @@ class _Cells:
         if reference is None:
             reference = locate(study, ("report", "reference"))[1]
         _, objectives = locate(study, ("objectives",))
-        one = objectives is not None and len(objectives.items or ()) == 1  # a study has no reference value then
-        if reference is not None and not one:
+        has_single_objective = (
+            objectives is not None and len(objectives.items or ()) == 1
+        )  # a study has no reference value then
+        if reference is not None and not has_single_objective:
             assert report[1].entries is not None
             report[1].entries["reference"] = (reference.span, reference)
         return entries | {"report": report}, folder
@@ -318,8 +320,8 @@ def _in_benchmark(issue: Issue, problem: str, solver: str) -> Issue:
     """An issue of a cell's study in terms of the benchmark: the path of its solver there, and the problem."""
     path = issue.path
     with contextlib.suppress(ValueError):
-        head, _, rest = path.partition(".")
+        head, _, key = path.partition(".")
         if head == "solver":
-            path = ".".join(filter(None, ["solvers", solver, rest]))
+            path = ".".join(filter(None, ["solvers", solver, key]))
             return replace(issue, path=path, message=f"{issue.message} (problem '{problem}')")
     return issue

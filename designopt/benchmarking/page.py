@@ -48,8 +48,8 @@ def write_benchmark_page(
     sections = [_overview(scores, several, failures), *_curves(scores), *_attainment(scores), *_tests(scores, several)]
     sections += [_statement(scores), _runs(scores, failures, command)]
     banners: tuple[str, ...] = ()
-    if unfinished := [cell for cell in scores.incomplete if cell.key not in failures]:
-        count = f"{len(unfinished)} of {plural(len(benchmark.cells), 'run')}"
+    if cells := [cell for cell in scores.incomplete if cell.key not in failures]:
+        count = f"{len(cells)} of {plural(len(benchmark.cells), 'run')}"
         banners = (f"{count} are not complete; give the command again to continue.",)
     about = f"{plural(len(scores.problem_names), 'problem')}, {plural(len(scores.solvers), 'solver')}"
     return write_page(page(PageHead(benchmark.name, benchmark.title, about, banners), sections), path)
@@ -62,9 +62,9 @@ def _overview(
     scores: BenchmarkScores, several: Sequence[MedianTable], failures: Mapping[tuple[str, str, int], str]
 ) -> Section:
     benchmark = scores.benchmark
-    failed = [failed_runs(failures)] if failures else []
+    failure_lines = [failed_runs(failures)] if failures else []
     if not several:
-        return Section(_FIRST, introduction="No run is complete yet.", findings=tuple(failed))
+        return Section(_FIRST, introduction="No run is complete yet.", findings=tuple(failure_lines))
     seeds = sorted({record.seed for record in scores.records})
     facts = (
         ("problems", str(len(scores.problem_names))),
@@ -73,7 +73,7 @@ def _overview(
         ("designs of a run", number(several[-1].evaluations)),
     )
     last = several[-1]
-    findings = [*failed, *_findings(scores, last), *scores.cautions]
+    findings = [*failure_lines, *_findings(scores, last), *scores.cautions]
     notes = [
         "A score is the share of the known hypervolume that the designs of a run dominate; with one objective, the "
         "share of the way from the reference value to the best known value. 1 is the best; 1−2e−7 is 2e−7 below it.",
@@ -101,36 +101,36 @@ def _medians(table: MedianTable) -> Table:
             band = "" if s is None or s.runs < 2 else f"\n({quartiles})"
             cells.append("" if s is None else f"{score_text(s.median)}{mark}{band}")
         rows.append((problem, *cells))
-    if table.ranked > 1 and not any(map(math.isnan, table.average)):
-        over = "" if table.ranked == len(rows) else f" over {table.ranked} problems"
+    if table.problem_count > 1 and not any(map(math.isnan, table.average)):
+        over = "" if table.problem_count == len(rows) else f" over {table.problem_count} problems"
         rows.append((f"average rank{over}", *(f"{rank:.2f}" for rank in table.average)))
     title = f"Median scores after {table.evaluations} designs"
     return Table(title, ("problem", *table.solvers), tuple(rows), visible_rows=100)
 
 
-def _ranked(scores: BenchmarkScores, table: MedianTable) -> Ranks | None:
+def _ranks(scores: BenchmarkScores, table: MedianTable) -> Ranks | None:
     medians = scores.medians(table.evaluations)
     full = medians[~np.isnan(medians).any(axis=1)]
     return ranks(full) if len(full) > 1 and len(scores.solvers) > 1 else None
 
 
 def _findings(scores: BenchmarkScores, table: MedianTable) -> list[str]:
-    ranked = _ranked(scores, table)
-    if ranked is None:
+    ranking = _ranks(scores, table)
+    if ranking is None:
         return []
-    order = np.argsort(ranked.average, kind="stable")
-    first, least = scores.solvers[order[0]], float(ranked.average[order[0]])
-    leaders = [s for s, rank in zip(scores.solvers, ranked.average, strict=True) if rank <= least + 1e-9]
+    order = np.argsort(ranking.average, kind="stable")
+    first, least = scores.solvers[order[0]], float(ranking.average[order[0]])
+    leaders = [s for s, rank in zip(scores.solvers, ranking.average, strict=True) if rank <= least + 1e-9]
     have = f"{first} has the best" if len(leaders) == 1 else f"{listed(leaders)} share the best"
-    over = f"{len(scores.solvers)} over {plural(ranked.problems, 'problem')}"
+    over = f"{len(scores.solvers)} over {plural(ranking.problems, 'problem')}"
     findings = [f"{have} average rank after {table.evaluations} designs, {least:.2f} of {over}."]
-    if not math.isnan(ranked.p):
-        differ = "differ" if ranked.p < LEVEL else "do not differ"
-        findings.append(f"The ranks {differ} significantly (Friedman, p = {number(ranked.p, 2)}).")
-    behind = ranked.average - ranked.average[order[0]] > ranked.critical_difference
+    if not math.isnan(ranking.p):
+        differ = "differ" if ranking.p < LEVEL else "do not differ"
+        findings.append(f"The ranks {differ} significantly (Friedman, p = {number(ranking.p, 2)}).")
+    behind = ranking.average - ranking.average[order[0]] > ranking.critical_difference
     names = [s for s, b in zip(scores.solvers, behind, strict=True) if b]
-    if names and not ranked.p >= LEVEL:
-        difference = number(ranked.critical_difference, 3)
+    if names and not ranking.p >= LEVEL:
+        difference = number(ranking.critical_difference, 3)
         findings.append(
             f"{listed(names)} {'ranks' if len(names) == 1 else 'rank'} significantly behind {first} (Nemenyi, critical "
             f"difference {difference})."
@@ -138,12 +138,12 @@ def _findings(scores: BenchmarkScores, table: MedianTable) -> list[str]:
     return findings
 
 
-def _rank_figure(ranked: Ranks, solvers: Sequence[str], evaluations: int) -> Figure:
+def _rank_figure(ranking: Ranks, solvers: Sequence[str], evaluations: int) -> Figure:
     """Average ranks with half the critical difference on either side."""
-    order = np.argsort(-ranked.average, kind="stable")
+    order = np.argsort(-ranking.average, kind="stable")
     names = [plain(solvers[j]) for j in order]
-    half = ranked.critical_difference / 2.0
-    average = ranked.average[order]
+    half = ranking.critical_difference / 2.0
+    average = ranking.average[order]
     reach = {"array": np.minimum(half, len(names) - average), "arrayminus": np.minimum(half, average - 1.0)}
     data = trace(
         average, names, mode="markers", marker={"size": 10, "color": "@accent"},
@@ -157,7 +157,7 @@ def _rank_figure(ranked: Ranks, solvers: Sequence[str], evaluations: int) -> Fig
     note = (
         f"Two solvers differ significantly (level {LEVEL}) if their bars do not overlap: Nemenyi's critical difference."
     )
-    title = f"Average ranks after {evaluations} designs, over {ranked.problems} problems"
+    title = f"Average ranks after {evaluations} designs, over {ranking.problems} problems"
     return Figure(title, plot, height=130 + 34 * len(names), note=note)
 
 
@@ -200,8 +200,8 @@ def convergence_figures(scores: BenchmarkScores) -> tuple[Figure, ...]:
 def rank_figures(scores: BenchmarkScores) -> tuple[Figure, ...]:
     """The average ranks of the solvers after the last number of designs; none with one problem or solver."""
     last = tables(scores)[-1:]
-    ranked = _ranked(scores, last[0]) if last else None
-    return () if ranked is None else (_rank_figure(ranked, scores.solvers, last[0].evaluations),)
+    ranking = _ranks(scores, last[0]) if last else None
+    return () if ranking is None else (_rank_figure(ranking, scores.solvers, last[0].evaluations),)
 
 
 def attainment_figures(scores: BenchmarkScores) -> tuple[Figure, ...]:
@@ -235,13 +235,13 @@ def _score_axis(p: ProblemScores, bands: Sequence[Trace]) -> dict[str, Any]:
 
 def _bands(p: ProblemScores, solvers: Sequence[str]) -> list[Trace]:
     longest = max(len(run.F) for run in p.runs)
-    places = np.unique(np.linspace(1, longest, min(POINTS, longest)).round().astype(int)).tolist()
+    evaluations = np.unique(np.linspace(1, longest, min(POINTS, longest)).round().astype(int)).tolist()
     traces: list[Trace] = []
     for i, solver in enumerate(solvers):
-        curves = np.array([p.curve(run, places) for run in p.runs if run.cell.solver == solver])
+        curves = np.array([p.curve(run, evaluations) for run in p.runs if run.cell.solver == solver])
         if len(curves):
             curves = np.maximum(1.0 - curves, SMALLEST) if _resolved(p) else curves
-            traces += median_with_band(places, curves, solver, i)
+            traces += median_with_band(evaluations, curves, solver, i)
     return traces
 
 
@@ -291,11 +291,11 @@ def _tests(scores: BenchmarkScores, several: Sequence[MedianTable]) -> list[Sect
     """Ranks at all budgets, and the pairs after the last one."""
     rows = []
     for table in several:
-        ranked = _ranked(scores, table)
-        if ranked is not None:
-            averages = (round(float(rank), 2) for rank in ranked.average)
-            numbers = (float(f"{value:.3g}") for value in (ranked.p, ranked.critical_difference))
-            rows.append((table.evaluations, ranked.problems, *averages, *numbers))
+        ranking = _ranks(scores, table)
+        if ranking is not None:
+            averages = (round(float(rank), 2) for rank in ranking.average)
+            numbers = (float(f"{value:.3g}") for value in (ranking.p, ranking.critical_difference))
+            rows.append((table.evaluations, ranking.problems, *averages, *numbers))
     if not rows:
         return []
     head = ("designs", "problems", *scores.solvers, "p (Friedman)", "critical difference")
@@ -308,7 +308,7 @@ def _tests(scores: BenchmarkScores, several: Sequence[MedianTable]) -> list[Sect
             t.won,
             t.lost,
             float(f"{t.p:.2g}"),
-            float(f"{t.corrected:.2g}"),
+            float(f"{t.p_corrected:.2g}"),
         )
         for t in pair_tests(full)
     ]

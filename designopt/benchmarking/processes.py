@@ -60,9 +60,9 @@ def run_cell(
     a scheduler that no cell can use."""
     store, before = cell.store(folder), state(cell, folder)[0]
     in_process = options.scheduler is None and cell.study.execution.timeout is None  # a time limit needs a worker
-    replaced = replacing(store) if before is CellState.DIFFERENT else contextlib.nullcontext()
+    replacement = replacing(store) if before is CellState.DIFFERENT else contextlib.nullcontext()
     try:
-        with replaced:
+        with replacement:
             run_study(
                 cell.study,
                 store,

@@ -45,7 +45,7 @@ class PairTest:
     won: int
     lost: int
     p: float
-    corrected: float
+    p_corrected: float
 
 
 def ranks(medians: Floats) -> Ranks:
@@ -71,8 +71,12 @@ def _friedman(rank: Floats) -> float:
         spread = (sums**2).sum(axis=1)
         return float(counts[spread >= (rank.sum(axis=0) ** 2).sum() - 1e-9].sum() / counts.sum())
     chi = float(scipy.stats.friedmanchisquare(*rank.T).statistic) if np.ptp(rank, axis=1).any() else 0.0
-    rest = n * (k - 1.0) - chi
-    return 0.0 if rest <= 1e-12 else float(scipy.stats.f.sf((n - 1.0) * chi / rest, k - 1.0, (k - 1.0) * (n - 1.0)))
+    remainder = n * (k - 1.0) - chi
+    return (
+        0.0
+        if remainder <= 1e-12
+        else float(scipy.stats.f.sf((n - 1.0) * chi / remainder, k - 1.0, (k - 1.0) * (n - 1.0)))
+    )
 
 
 def pair_tests(medians: Floats) -> list[PairTest]:
@@ -83,8 +87,8 @@ def pair_tests(medians: Floats) -> list[PairTest]:
         d = np.round(medians[:, a] - medians[:, b], 12)
         p = float(scipy.stats.wilcoxon(d[d != 0.0]).pvalue) if d.any() else 1.0
         rows.append((a, b, int((d > 0.0).sum()), int((d < 0.0).sum()), p))
-    corrected = holm(np.array([row[4] for row in rows])) if rows else np.empty(0)
-    return [PairTest(*row, float(p)) for row, p in zip(rows, corrected, strict=True)]
+    corrected_p = holm(np.array([row[4] for row in rows])) if rows else np.empty(0)
+    return [PairTest(*row, float(p)) for row, p in zip(rows, corrected_p, strict=True)]
 
 
 def behind_best(values: list[Floats]) -> tuple[int | None, NDArray[np.bool_]]:

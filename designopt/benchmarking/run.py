@@ -31,13 +31,13 @@ def run_benchmark(
         refuse_different(by_state[CellState.DIFFERENT], folder)
     waiting = [*by_state[CellState.BEGUN], *by_state[CellState.ABSENT], *by_state[CellState.DIFFERENT]]
     waiting.sort(key=benchmark.computed.index)
-    counted = _Count(benchmark, len(by_state[CellState.COMPLETE]), progress or Silent())
+    count = _Count(benchmark, len(by_state[CellState.COMPLETE]), progress or Silent())
     try:
         if options.workers > 1 and options.scheduler is None and len(waiting) > 1:
-            return _side_by_side(waiting, folder, options, counted)
-        return _in_turn(waiting, folder, options, counted)
+            return _side_by_side(waiting, folder, options, count)
+        return _in_turn(waiting, folder, options, count)
     finally:
-        counted.progress.close()
+        count.progress.close()
 
 
 class _Count:
@@ -50,7 +50,7 @@ class _Count:
         self._complete, self._missing = complete, 0
         self._running: dict[tuple[str, str, int], int] = {}
         self._label_of: dict[tuple[str, str, int], str] = {}
-        self._advanced: dict[tuple[str, str, int], float] = {}
+        self._advances: dict[tuple[str, str, int], float] = {}
         self._first: int | None = None
         self._began = time.monotonic()
         self._last_update = -SHOW
@@ -58,13 +58,13 @@ class _Count:
     def advance(self, cell: BenchmarkCell, designs: int) -> None:
         new = cell.key not in self._running
         if new or designs != self._running[cell.key]:
-            self._advanced[cell.key] = time.monotonic()
+            self._advances[cell.key] = time.monotonic()
         self._running[cell.key], self._label_of[cell.key] = designs, cell.label
         self.show(force=new)
 
     def end(self, cell: BenchmarkCell, message: str) -> None:
         designs = self._running.pop(cell.key, 0)
-        self._advanced.pop(cell.key, None)
+        self._advances.pop(cell.key, None)
         self._complete += 1
         self._missing += self._each - designs if message else 0
         if message:
@@ -73,10 +73,10 @@ class _Count:
 
     def _present(self) -> str:
         """The running cell that has waited longest for a design, which a solver that hangs shows."""
-        if not self._advanced:
+        if not self._advances:
             return ""
-        key = min(self._advanced, key=lambda running: self._advanced[running])
-        silent = time.monotonic() - self._advanced[key]
+        key = min(self._advances, key=lambda running: self._advances[running])
+        silent = time.monotonic() - self._advances[key]
         return self._label_of[key] + (f" without a new design for {duration(silent)}" if silent >= SILENT else "")
 
     def show(self, *, force: bool = False) -> None:
@@ -85,35 +85,35 @@ class _Count:
         if not force and time_now - self._last_update < SHOW:
             return
         self._last_update = time_now
-        completed = self._complete * self._each - self._missing + sum(self._running.values())
-        total, elapsed = self._cells * self._each - self._missing, time_now - self._began
+        complete_runs = self._complete * self._each - self._missing + sum(self._running.values())
+        total, seconds = self._cells * self._each - self._missing, time_now - self._began
         if self._first is None:
-            self._first = completed
-        new = completed - self._first
-        rate = new / elapsed if elapsed > 0.0 else 0.0
-        left = (total - completed) / rate if new > 0 else None
-        numbers = (min(self._complete + 1, self._cells), self._cells, completed, total, new, 0)
-        self.progress.update(Snapshot("run", *numbers, rate, elapsed, left, note=self._present()))
+            self._first = complete_runs
+        new = complete_runs - self._first
+        rate = new / seconds if seconds > 0.0 else 0.0
+        left = (total - complete_runs) / rate if new > 0 else None
+        numbers = (min(self._complete + 1, self._cells), self._cells, complete_runs, total, new, 0)
+        self.progress.update(Snapshot("run", *numbers, rate, seconds, left, note=self._present()))
 
 
 def _in_turn(
-    cells: Sequence[BenchmarkCell], folder: Path, options: RunOptions, counted: _Count
+    cells: Sequence[BenchmarkCell], folder: Path, options: RunOptions, count: _Count
 ) -> dict[tuple[str, str, int], str]:
     failures = {}
     for cell in cells:
-        counted.advance(cell, 0)
+        count.advance(cell, 0)
         try:
-            message = run_cell(cell, folder, options, lambda designs, cell=cell: counted.advance(cell, designs))  # type: ignore[misc]
+            message = run_cell(cell, folder, options, lambda designs, cell=cell: count.advance(cell, designs))  # type: ignore[misc]
         except Interrupted:
-            raise _stopped(folder) from None
-        counted.end(cell, message)
+            raise _interruption(folder) from None
+        count.end(cell, message)
         if message:
             failures[cell.key] = message
     return failures
 
 
 def _side_by_side(
-    cells: Sequence[BenchmarkCell], folder: Path, options: RunOptions, counted: _Count
+    cells: Sequence[BenchmarkCell], folder: Path, options: RunOptions, count: _Count
 ) -> dict[tuple[str, str, int], str]:
     """The cells on processes; one that dies is a failure of its cell, and another one continues."""
     waiting, failures = deque(cells), {}
@@ -122,14 +122,14 @@ def _side_by_side(
         for process in processes:
             process.run(waiting.popleft())
         while busy := [process for process in processes if process.cell is not None]:
-            counted.show()
+            count.show()
             for process, message in next_messages(busy, SHOW):
                 cell = process.cell
                 assert cell is not None
                 if isinstance(message, int):
-                    counted.advance(cell, message)
+                    count.advance(cell, message)
                     continue
-                counted.end(cell, message)
+                count.end(cell, message)
                 if message:
                     failures[cell.key] = message
                 process.cell = None
@@ -137,11 +137,11 @@ def _side_by_side(
                     process.run(waiting.popleft())
         return failures
     except KeyboardInterrupt:
-        raise _stopped(folder) from None
+        raise _interruption(folder) from None
     finally:
         for process in processes:
             process.end()
 
 
-def _stopped(folder: Path) -> Interrupted:
+def _interruption(folder: Path) -> Interrupted:
     return Interrupted(f"interrupted; finished evaluations are recorded, the same command continues {folder}", folder)

@@ -64,7 +64,7 @@ def read_run(cell: BenchmarkCell, folder: Path) -> BenchmarkRun:
 class ProblemScores:
     """The runs of one problem with what their scores refer to.
 
-    `reference` (m,) is the reference point of minimised objectives, `volume` the known hypervolume with it. `derived`
+    `reference` (m,) is the reference point of minimised objectives, `volume` the known hypervolume with it. `estimates`
     names what of both was taken from the runs.
     """
 
@@ -72,7 +72,7 @@ class ProblemScores:
     runs: tuple[BenchmarkRun, ...]
     reference: Floats
     volume: float
-    derived: tuple[str, ...]
+    estimates: tuple[str, ...]
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -86,24 +86,24 @@ class ProblemScores:
             return 0.0
         return decision.hypervolume(run.front(evaluations), self.reference) / self.volume
 
-    def curve(self, run: BenchmarkRun, places: Sequence[int]) -> Floats:
+    def curve(self, run: BenchmarkRun, numbers: Sequence[int]) -> Floats:
         """The score after each of some rising numbers of designs."""
-        return np.array([self.score(run, evaluations) for evaluations in places])
+        return np.array([self.score(run, evaluations) for evaluations in numbers])
 
 
-def _scored(problem: ProblemStatement, runs: tuple[BenchmarkRun, ...], least: int) -> ProblemScores:
+def _problem_scores(problem: ProblemStatement, runs: tuple[BenchmarkRun, ...], least: int) -> ProblemScores:
     """`least` is the first number of designs after which runs are compared."""
     objectives = problem.study.objectives
-    stated = study_reference_point(problem.study, Problem.from_study(problem.study))
+    reference_point = study_reference_point(problem.study, Problem.from_study(problem.study))
     if problem.reference is not None:
-        stated = {objectives[0].name: problem.reference}
-    point = np.array([o.sign * stated.get(o.name, math.nan) for o in objectives])
-    derived = []
+        reference_point = {objectives[0].name: problem.reference}
+    point = np.array([o.sign * reference_point.get(o.name, math.nan) for o in objectives])
+    estimates = []
     fronts = [run.front() for run in runs]
     union = np.concatenate([*fronts, np.empty((0, len(objectives)))])
     union = union[decision.nondominated(union)]
     if np.isnan(point).any():
-        derived.append("reference point")
+        estimates.append("reference point")
         if len(objectives) == 1:  # the worst run after the first budget
             first = [float(run.front(least).min(initial=np.inf)) for run in runs]
             worst = np.array([max((v for v in first if math.isfinite(v)), default=math.nan)])
@@ -115,12 +115,12 @@ def _scored(problem: ProblemStatement, runs: tuple[BenchmarkRun, ...], least: in
         point = np.where(np.isnan(point), worst + BEYOND * size, point)
     volume = decision.hypervolume(union, point) if len(union) else 0.0
     if problem.best is None:
-        derived.append("best value" if len(objectives) == 1 else "largest hypervolume")
+        estimates.append("best value" if len(objectives) == 1 else "largest hypervolume")
     elif len(objectives) == 1:
         volume = float(point[0] - objectives[0].sign * problem.best)
     else:
         volume = problem.best
-    return ProblemScores(problem, runs, point, volume, tuple(derived))
+    return ProblemScores(problem, runs, point, volume, tuple(estimates))
 
 
 @dataclass(frozen=True)
@@ -163,15 +163,15 @@ class BenchmarkScores:
         """Sentences on scores that mean less than they seem: those of changed code, those relative to the runs
         themselves, equal runs of all seeds, a first design that is the best value, where the search starts, runs that
         end before their budget, and stated best values that cannot be."""
-        derived: dict[str, list[str]] = {}
+        problem_names: dict[str, list[str]] = {}
         equal: dict[str, list[str]] = {}
         at_start: dict[str, list[str]] = {}
         short: dict[str, list[str]] = {}
         beaten: list[str] = []
         budget = self.benchmark.budgets[-1]
         for p in self.problems:
-            for what in p.derived:
-                derived.setdefault(what, []).append(p.problem.name)
+            for reference in p.estimates:
+                problem_names.setdefault(reference, []).append(p.problem.name)
             if p.volume <= 0.0 or max((p.score(run, budget) for run in p.runs), default=0.0) > 1.0 + _SAME_SCORE:
                 beaten.append(p.problem.name)
             for solver in self.solvers:
@@ -189,9 +189,9 @@ class BenchmarkScores:
                 for name, count in self.changed_code.items()
             ),
             *(
-                f"The {what} of {first_of(names, NAMED)} is taken from these runs, so that another solver or seed "
-                f"changes all scores there: state {KEYS[what]}."
-                for what, names in derived.items()
+                f"The {reference} of {first_of(names, NAMED)} is taken from these runs, so that another solver or seed "
+                f"changes all scores there: state {KEYS[reference]}."
+                for reference, names in problem_names.items()
             ),
             *(
                 f"{solver}: the runs of all seeds are the same on {first_of(names, NAMED)}; their quartiles, marks and "
@@ -232,16 +232,16 @@ def read_scores(benchmark: Benchmark, folder: Path) -> BenchmarkScores:
     for problem in benchmark.problems:
         runs = tuple(read_run(cell, folder) for cell in complete if cell.problem == problem.name)
         if runs:
-            problems.append(_scored(problem, runs, benchmark.budgets[0]))
+            problems.append(_problem_scores(problem, runs, benchmark.budgets[0]))
     records = {(r.problem, r.solver, r.seed, r.evaluations): r for r in benchmark.records}
     for problem_scores in problems:
         for run in problem_scores.runs:
             for budget in benchmark.budgets:
                 score = problem_scores.score(run, budget)
                 records[(*run.cell.key, budget)] = RecordedScore(*run.cell.key, budget, score, run.search_ms)
-    finished = {cell.key for cell in complete}
+    complete_keys = {cell.key for cell in complete}
     changed_code = Counter(name for cell in complete for name in _changed_code(cell, folder))
-    incomplete = tuple(cell for cell in benchmark.computed if cell.key not in finished)
+    incomplete = tuple(cell for cell in benchmark.computed if cell.key not in complete_keys)
     order = {name: i for i, name in enumerate(p.name for p in benchmark.problems)}
     rows = sorted(records.values(), key=lambda r: (order.get(r.problem, len(order)), r.problem, r.solver, r.seed))
     rows.sort(key=lambda r: (order.get(r.problem, len(order)), r.problem))

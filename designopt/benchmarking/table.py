@@ -42,14 +42,14 @@ class ScoreSpread:
 class MedianTable:
     """The scores after a number of `evaluations`: for each problem a `ScoreSpread` by solver, None without a run.
 
-    `average` are the ranks of the solvers over the `ranked` problems, on which all of them have a run; NaN without any.
+    `average` are the ranks of the solvers over the `problem_count` problems that all of them have run; NaN without any.
     """
 
     evaluations: int
     solvers: tuple[str, ...]
     rows: tuple[tuple[str, tuple[ScoreSpread | None, ...]], ...]
     average: tuple[float, ...]
-    ranked: int
+    problem_count: int
 
 
 def median_table(scores: BenchmarkScores, evaluations: int) -> MedianTable:
@@ -88,8 +88,8 @@ def failed_runs(failures: Mapping[tuple[str, str, int], str]) -> str:
 
 def tables(scores: BenchmarkScores) -> list[MedianTable]:
     """The tables of all budgets with a score."""
-    recorded = sorted({record.evaluations for record in scores.records})
-    return [median_table(scores, budget) for budget in scores.benchmark.budgets if budget in recorded]
+    budgets = sorted({record.evaluations for record in scores.records})
+    return [median_table(scores, budget) for budget in scores.benchmark.budgets if budget in budgets]
 
 
 def as_csv(several: Sequence[MedianTable]) -> str:
@@ -161,7 +161,7 @@ def _cell(s: ScoreSpread | None, best: str, equal: str, minus: str = "−", dash
 
 def _ranks(table: MedianTable) -> list[list[str]]:
     """The row of average ranks, if there are any over all problems."""
-    complete = table.ranked == len(table.rows) and table.ranked > 1 and len(table.solvers) > 1
+    complete = table.problem_count == len(table.rows) and table.problem_count > 1 and len(table.solvers) > 1
     return [[f"{rank:.2f}" for rank in table.average]] if complete else []
 
 

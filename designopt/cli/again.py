@@ -50,48 +50,48 @@ def start_of(study: Study, store: Path, way: Way) -> RunStart:
     """How a run of `study` begins. Ends the command if `store` has another search and no `way` was chosen."""
     if not (store / "journal.db").exists():
         return RunStart(store)
-    edited = _edited(study, store)
-    _refuse_made_elsewhere(edited)
+    edit = _edit(study, store)
+    _refuse_made_elsewhere(edit)
     if way == "replace":
         return RunStart(store, replace=True)
-    if not edited.differences:
-        _name_failures(edited)
+    if not edit.differences:
+        _name_failures(edit)
         return RunStart(store, resume=True)
-    exists = (edited.beside / "journal.db").exists()
+    exists = (edit.beside / "journal.db").exists()
     if way is None and not exists:
-        fail(_advice(edited), STORE)
-    echo(f"{'continuing' if exists else 'new store'} {edited.beside}, beside {store}", err=True)
-    return RunStart(edited.beside, resume=exists, recall=edited.sources)
+        fail(_advice(edit), STORE)
+    echo(f"{'continuing' if exists else 'new store'} {edit.beside}, beside {store}", err=True)
+    return RunStart(edit.beside, resume=exists, recall=edit.sources)
 
 
-def _refuse_made_elsewhere(edited: Edited) -> None:
+def _refuse_made_elsewhere(edit: Edited) -> None:
     """No way of a run continues a study of a laboratory, and `--replace` would delete its results."""
     from designopt.store.errors import refuse_made_elsewhere
     from designopt.store.result import Result
 
-    result = Result.open(edited.store, edited.stored)
-    command = ask_beside(edited) if result.made_elsewhere and edited.study.path and edited.differences else ""
-    refuse_made_elsewhere(result.sessions, edited.store, command)
+    result = Result.open(edit.store, edit.stored)
+    command = ask_beside(edit) if result.made_elsewhere and edit.study.path and edit.differences else ""
+    refuse_made_elsewhere(result.sessions, edit.store, command)
 
 
-def ask_beside(edited: Edited) -> str:
+def ask_beside(edit: Edited) -> str:
     """The command that asks for evaluations of the edited study, with the results of its store."""
     from designopt.store.errors import plugin_options
 
-    return f"designopt ask {shlex.quote(str(edited.study.path))} --beside{plugin_options(edited.store)}"
+    return f"designopt ask {shlex.quote(str(edit.study.path))} --beside{plugin_options(edit.store)}"
 
 
-def _name_failures(edited: Edited) -> None:
+def _name_failures(edit: Edited) -> None:
     """Say that a run which its failures ended is continued with them."""
     from designopt.store.result import Result
 
-    result = Result.open(edited.store, edited.stored)
+    result = Result.open(edit.store, edit.stored)
     if result.ended != "failure policy":
         return
     failures = {key: n for key, n in result.failures().items() if key[0] != "invalid"}
     count = plural(sum(failures.values()), "failed evaluation")
     way = "to compute all again, give the command with --replace"
-    echo(f"continuing {edited.store}, which has {count}: {way}", err=True)
+    echo(f"continuing {edit.store}, which has {count}: {way}", err=True)
 
 
 def rescore(study: Study, store: Path) -> int:
@@ -99,11 +99,11 @@ def rescore(study: Study, store: Path) -> int:
     from designopt.report import summary_table
     from designopt.store.errors import StoreError
 
-    edited = _edited(study, store)
+    edit = _edit(study, store)
     try:
-        result = edited.rescored()
+        result = edit.rescored()
     except StoreError as error:
-        fail(f"{error}\n{_advice(edited)}", STORE)
+        fail(f"{error}\n{_advice(edit)}", STORE)
     _ = result.outcomes  # scored here, where a failing aggregation can be reported
     page = write_page(result, store / "report-set.html")
     if result.problem.objectives and not result.outcomes.feasible.any():
@@ -111,7 +111,7 @@ def rescore(study: Study, store: Path) -> int:
         echo(f"{store}: no design satisfies the present limits", err=True)
         return NOTHING_FEASIBLE
     way = (
-        f"{ask_beside(edited)} goes on with experiments"
+        f"{ask_beside(edit)} goes on with experiments"
         if result.made_elsewhere
         else "a run with --beside may find better ones"
     )
@@ -120,18 +120,18 @@ def rescore(study: Study, store: Path) -> int:
     return DONE
 
 
-def _edited(study: Study, store: Path) -> Edited:
+def _edit(study: Study, store: Path) -> Edited:
     from designopt.report.comparison.edited import Edited
 
     return Edited(study.definition, store)
 
 
-def _advice(edited: Edited) -> str:
+def _advice(edit: Edited) -> str:
     """The differences, line by line, and the command of each way."""
-    lines = [f"{edited.store} exists, and {edited.study.path or 'the study'} differs from the study of its run:"]
-    lines += [f"  {clause}" for clause in edited.differences]
+    lines = [f"{edit.store} exists, and {edit.study.path or 'the study'} differs from the study of its run:"]
+    lines += [f"  {clause}" for clause in edit.differences]
     lines.append("Nothing was run. Give the command again with one of:")
-    ways = edited.ways()
+    ways = edit.ways()
     width = max(len(option) for option, _ in ways)
     lines += [f"  {option:{width}}  {consequence}" for option, consequence in ways]
     return "\n".join(lines)

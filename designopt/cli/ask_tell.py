@@ -49,7 +49,7 @@ def ask(
         raise click.UsageError("--beside is for the file of an edited study, not for a store")
     definition, store = _study(study, output, plugin_files, data)
     with _sentences(store):
-        store, recall = _continued(definition, study, store, beside)
+        store, recall = _store_to_continue(definition, study, store, beside)
         evaluations = definition.ask(count, store=store, recall=recall)
     if not evaluations:
         echo(f"{store}: the study is complete", err=True)
@@ -85,25 +85,25 @@ def tell(store: str, results: str, correct: bool, plugin_files: tuple[str, ...],
     table = ResultTable(Path(results), ResultColumns.of_study(definition))
     rows = table.rows()
     with _sentences(path):
-        path, _ = _continued(definition, store, path, beside=False)
+        path, _ = _store_to_continue(definition, store, path, beside=False)
         by_identity = _evaluations(definition, path, table, rows, correct)
         reports = []
         for row in rows:
             table.check_settings(row, by_identity[row.identity])
             reports.append((by_identity[row.identity], row.values, row.why))
         changes: dict[bytes, str] = {}
-        successes = [(one, values) for one, values, _ in reports if values is not None]
+        successes = [(evaluation, values) for evaluation, values, _ in reports if values is not None]
         if successes:
             evaluations, outputs = (list(column) for column in zip(*successes, strict=True))
             changes |= record(definition.definition, path, evaluations, outputs, "", correct=correct)
-        for one, values, why in reports:
+        for evaluation, values, why in reports:
             if values is None:
-                changes |= record(definition.definition, path, [one], [None], why, correct=correct)
+                changes |= record(definition.definition, path, [evaluation], [None], why, correct=correct)
         for sentence in changes.values():
             echo(sentence)
         if correct:
-            unchanged = [row.line for row in rows if by_identity[row.identity].key not in changes]
-            echo(f"{plural(len(changes), 'result')} corrected in {path}, {len(unchanged)} unchanged{_lines(unchanged)}")
+            lines = [row.line for row in rows if by_identity[row.identity].key not in changes]
+            echo(f"{plural(len(changes), 'result')} corrected in {path}, {len(lines)} unchanged{_lines(lines)}")
             if table.empty_lines:
                 echo(
                     f"{plural(len(table.empty_lines), 'row')} without outputs{_lines(table.empty_lines)}: the recorded "
@@ -122,72 +122,73 @@ def _lines(lines: Sequence[int]) -> str:
 
 
 def _evaluations(
-    definition: Study, path: Path, table: ResultTable, rows: Sequence[ResultRow], correct: bool
+    study: Study, path: Path, table: ResultTable, rows: Sequence[ResultRow], correct: bool
 ) -> dict[Identity, PendingEvaluation]:
     """The evaluations that the rows may be results of: those that have one to `correct`, else the pending ones. Ends
     the command for a row of another one."""
     from designopt.run.ask_tell import recorded_evaluations
     from designopt.store.errors import plugin_options
 
-    recorded = {identity(one): (one, finished) for one, finished in recorded_evaluations(definition.definition, path)}
+    records = {
+        identity(evaluation): (evaluation, end_time)
+        for evaluation, end_time in recorded_evaluations(study.definition, path)
+    }
     if correct:
-        by_identity = {key: one for key, (one, _) in recorded.items()}
+        by_identity = {key: evaluation for key, (evaluation, _) in records.items()}
     else:
-        by_identity = {identity(one): one for one in definition.ask(2**31, store=path)}
+        by_identity = {identity(evaluation): evaluation for evaluation in study.ask(2**31, store=path)}
     for row in rows:
         if row.identity in by_identity:
             continue
         number, scenario, _ = row.identity
-        where = f"error: {table.file}:{row.line}: design {number} in scenario '{scenario}'"
-        if row.identity in recorded:
-            day = time.strftime("%Y-%m-%d %H:%M", time.localtime(recorded[row.identity][1]))
+        subject = f"error: {table.file}:{row.line}: design {number} in scenario '{scenario}'"
+        if row.identity in records:
+            day = time.strftime("%Y-%m-%d %H:%M", time.localtime(records[row.identity][1]))
             command = f"designopt tell {shlex.quote(str(path))} FILE --correct{plugin_options(path)}"
-            way = f"to correct it: {command}, with the rows to correct in FILE"
-            fail(f"{where} is not pending: its result was recorded on {day}; {way}", WRONG_INPUT)
+            way = f"to correct it, or for the mean with another measurement: {command}, with these rows in FILE"
+            fail(f"{subject} is not pending: its result was recorded on {day}; {way}", WRONG_INPUT)
         if correct:
-            fail(f"{where} has no result to correct; tell it without --correct", WRONG_INPUT)
+            fail(f"{subject} has no result to correct; tell it without --correct", WRONG_INPUT)
         command = f"designopt ask {shlex.quote(str(path))} -n 100{plugin_options(path)}"
-        fail(f"{where} was never asked for; {command} prints what is pending", WRONG_INPUT)
+        fail(f"{subject} was never asked for; {command} prints what is pending", WRONG_INPUT)
     return by_identity
 
 
-def _continued(definition: Study, typed: str, store: Path, beside: bool) -> tuple[Path, Sequence[Path]]:
+def _store_to_continue(study: Study, path_text: str, store: Path, beside: bool) -> tuple[Path, Sequence[Path]]:
     """The store in which the study goes on, and those whose results it takes over. Ends the command for a study file
     that was edited, unless it goes on `beside` its store."""
     from designopt.report.comparison.edited import Edited
     from designopt.run.evaluations.recall import evaluations_with_same_keys
     from designopt.store.errors import plugin_options
 
-    if Path(typed).is_dir():
+    if Path(path_text).is_dir():
         return store, []
     if not (store / "journal.db").exists():
-        _name_results(definition, typed, store, beside)
+        _name_results(study, path_text, store, beside)
         return store, []
-    edited = Edited(definition.definition, store)
-    if not edited.differences:
+    edit = Edited(study.definition, store)
+    if not edit.differences:
         return store, []
     if beside:
-        way = f"continuing {edited.beside}, beside {store}"
-        if not (edited.beside / "journal.db").exists():
-            reusable, total = evaluations_with_same_keys(store, definition.problem)
+        way = f"continuing {edit.beside}, beside {store}"
+        if not (edit.beside / "journal.db").exists():
+            reusable, total = evaluations_with_same_keys(store, study.problem)
             reuse = f"takes over up to {reusable} of its {plural(total, 'result')}"
-            way = f"new store {edited.beside}, beside {store}: {reuse}"
+            way = f"new store {edit.beside}, beside {store}: {reuse}"
         echo(way, err=True)
-        return edited.beside, edited.sources
-    beside_it = f"go on in {edited.beside}, with results of the same designs from {store}"
-    file, files = shlex.quote(typed), plugin_options(store)
+        return edit.beside, edit.sources
+    beside_it = f"go on in {edit.beside}, with results of the same designs from {store}"
+    file, files = shlex.quote(path_text), plugin_options(store)
     ways = [(f"designopt ask {file} --beside{files}", beside_it)]
-    ways += [
-        (f"designopt run {file} --rescore{files}", text) for option, text in edited.ways() if option == "--rescore"
-    ]
+    ways += [(f"designopt run {file} --rescore{files}", text) for option, text in edit.ways() if option == "--rescore"]
     ways.append((f"designopt ask {shlex.quote(str(store))}{files}", "go on with the study as it was"))
     width = max(len(command) for command, _ in ways)
-    lines = [f"{store} has another study than {typed}:", *(f"  {clause}" for clause in edited.differences)]
+    lines = [f"{store} has another study than {path_text}:", *(f"  {clause}" for clause in edit.differences)]
     lines += ["Nothing was changed; the results in it stay. Go on with one of:"]
     return fail("\n".join([*lines, *(f"  {command:{width}}  {text}" for command, text in ways)]), STORE)
 
 
-def _name_results(definition: Study, typed: str, store: Path, beside: bool) -> None:
+def _name_results(study: Study, path_text: str, store: Path, beside: bool) -> None:
     """Name, before the new `store` begins, the store in its folder that has most results of the study's evaluations;
     ends the command if it was to go on `beside` a store."""
     from designopt.run.evaluations.recall import evaluations_with_same_keys
@@ -197,10 +198,10 @@ def _name_results(definition: Study, typed: str, store: Path, beside: bool) -> N
     counts: dict[Path, int] = {}
     for candidate in stores_in(store.parent):
         with contextlib.suppress(StoreError, PluginError):
-            counts[candidate] = evaluations_with_same_keys(candidate, definition.problem)[0]
+            counts[candidate] = evaluations_with_same_keys(candidate, study.problem)[0]
     best = max(counts, key=lambda candidate: counts[candidate], default=store)
     if counts.get(best):
-        command = f"designopt ask {shlex.quote(typed)} -o {shlex.quote(str(best))} --beside{plugin_options(best)}"
+        command = f"designopt ask {shlex.quote(path_text)} -o {shlex.quote(str(best))} --beside{plugin_options(best)}"
         has = f"{best} has {plural(counts[best], 'result')} of the same evaluations; to take over: {command}"
         if beside:
             fail(f"there is no store {store} to go beside, and nothing was asked; {has}", STORE)

@@ -99,13 +99,13 @@ def _read_or_fail(file: str, plugin_files: tuple[str, ...], data: dict[str, str]
         fail(f"error: {error}", WRONG_INPUT)
 
 
-def _plan(statement: Benchmark, folder: Path) -> None:
+def _plan(benchmark: Benchmark, folder: Path) -> None:
     from designopt.benchmarking.cells import CellState, state, states
 
-    by_state = states(statement.computed, folder)
-    echo(f"{statement.name}: {plural(len(statement.cells), 'run')} in {folder}")
-    if recorded := len(statement.cells) - len(statement.computed):
-        echo(f"  {recorded} in its records")
+    by_state = states(benchmark.computed, folder)
+    echo(f"{benchmark.name}: {plural(len(benchmark.cells), 'run')} in {folder}")
+    if record_count := len(benchmark.cells) - len(benchmark.computed):
+        echo(f"  {record_count} in its records")
     for each in CellState:
         if by_state[each]:
             echo(f"  {len(by_state[each])} {each.value}")

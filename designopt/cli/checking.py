@@ -45,7 +45,7 @@ def validate(files: tuple[str, ...], form: str, count: int, allow: tuple[str, ..
 
     def check(tell: Tell) -> None:
         issues: list[Issue] = []
-        failed = 0
+        failure_count = 0
         for file in files:
             _refuse_no_file(file)
             tell(file)
@@ -67,14 +67,14 @@ def validate(files: tuple[str, ...], form: str, count: int, allow: tuple[str, ..
                     _show_choices(study)
                     _show_programs(study, file)
                 if count:
-                    failed += _try(study, count, allow, beside=form == "json")
+                    failure_count += _try(study, count, allow, beside=form == "json")
         if form == "json":
             echo(render_json(tuple(issues)))
         elif issues:
             echo(render_text(tuple(issues)) + plugin_hint(issues, options["plugin_files"]), err=True)
-        if failed:
-            echo(f"{failed} of the trial evaluations failed", err=True)
-        sys.exit(WRONG_INPUT if issues else TRIAL_FAILED if failed else DONE)
+        if failure_count:
+            echo(f"{failure_count} of the trial evaluations failed", err=True)
+        sys.exit(WRONG_INPUT if issues else TRIAL_FAILED if failure_count else DONE)
 
     separately(check, None if count else LONGEST)
 
@@ -126,9 +126,9 @@ def _try(study: Study, count: int, allow: tuple[str, ...], *, beside: bool) -> i
     from designopt.workers.evaluation.single_designs import trial
 
     try:
-        lines, failed = trial(study.definition, count, plugin.Permission.from_options(allow))
+        lines, failure_count = trial(study.definition, count, plugin.Permission.from_options(allow))
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     for line in lines:
         echo(f"  {line}", err=beside)
-    return failed
+    return failure_count

@@ -45,9 +45,9 @@ def show_design(
 
     result = open_result(store, plugin_files, data)
     row = row_of(result, point)
-    arrays, damaged = array_rows(result, row)
-    echo("\n\n".join(filter(None, [_described(result, row), _aligned(arrays)])))
-    for line in damaged:
+    arrays, damaged_arrays = array_rows(result, row)
+    echo("\n\n".join(filter(None, [_description(result, row), _aligned_text(arrays)])))
+    for line in damaged_arrays:
         echo(line, err=True)
     if evaluate:
         echo()
@@ -56,7 +56,7 @@ def show_design(
         options = plugin_options(result.path) + data_options(result.path) + allow_options(result.path)
         array_option = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
         echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{options} --evaluate{array_option}")
-    if damaged:
+    if damaged_arrays:
         sys.exit(STORE)
 
 
@@ -69,9 +69,9 @@ def row_of(result: Result, point: str) -> int:
 
 
 def _rows(result: Result, point: str) -> list[int]:
-    named = result.rows_by_name()
-    if point in named:
-        return [named[point]]
+    rows = result.rows_by_name()
+    if point in rows:
+        return [rows[point]]
     if re.fullmatch(r"\d{1,9}", point) and int(point) < len(result.outcomes):
         return [int(point)]
     return _with_key(result, point.lower()) if re.fullmatch(r"[0-9a-fA-F]{4,32}", point) else []
@@ -101,24 +101,24 @@ def _with_key(result: Result, start: str) -> list[int]:
 # --------------------------------------------------------------------------------------------------------- in words
 
 
-def _described(result: Result, row: int) -> str:
+def _description(result: Result, row: int) -> str:
     """All records of one design, as aligned text."""
     from designopt.report import one_design
 
     labels = one_design.labels(result, row)
     parts = [
         f"design {row} of {result.path}" + (f": {', '.join(labels)}" if labels else ""),
-        _aligned(one_design.parameter_rows(result, row)),
-        _aligned(one_design.rating_rows(result, row)),
-        _aligned(one_design.output_rows(result, row)),
-        _aligned(one_design.evaluation_rows(result, row)),
+        _aligned_text(one_design.parameter_rows(result, row)),
+        _aligned_text(one_design.rating_rows(result, row)),
+        _aligned_text(one_design.output_rows(result, row)),
+        _aligned_text(one_design.evaluation_rows(result, row)),
         *one_design.messages(result, row),
         one_design.origin(result, row),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
+def _aligned_text(rows: Sequence[Sequence[str]]) -> str:
     if len(rows) < 2:
         return ""
     rows = [[one_line(cell) for cell in row] for row in rows]
@@ -146,7 +146,7 @@ def _recompute(result: Result, row: int, array_file: str | None, permission: plu
         if result.status[row, k] in OF_THE_PROCESS:
             echo(f"{scenario.name}: recorded as {result.status[row, k]}; evaluating it in this process", err=True)
         evaluation = evaluated(result, values, scenario.name, names, permission)
-        lines = compared(result, row, k, evaluation)
+        lines = differences(result, row, k, evaluation)
         equal &= not lines
         text = "; ".join(lines) or f"the same as recorded{', bit for bit' if evaluation.ok else ''}"
         echo(f"recomputed in {scenario.name}: {evaluation.status} in {evaluation.wall:.3g} s: {text}")
@@ -179,7 +179,7 @@ def refuse_absent(result: Result) -> None:
             fail(without_plugin(result.path, use.plugin.description.removeprefix("not available: ")), STORE)
 
 
-def compared(result: Result, row: int, k: int, evaluation: Evaluation) -> list[str]:
+def differences(result: Result, row: int, k: int, evaluation: Evaluation) -> list[str]:
     """Differences from the record, one clause each; empty if equal."""
     status = str(result.status[row, k])
     if evaluation.status != status:
@@ -189,12 +189,10 @@ def compared(result: Result, row: int, k: int, evaluation: Evaluation) -> list[s
         return []
     clauses = []
     for name, figures in result.outcomes.figures.items():
-        was, recomputed = float(figures[row, k]), float(evaluation.outputs.get(name, np.nan))
-        if was != recomputed and (
-            np.isfinite(was) or np.isfinite(recomputed)
-        ):  # former stores have none that are infinite
-            size = f" ({abs(recomputed - was) / abs(was):.2g} of it)" if was and np.isfinite(recomputed - was) else ""
-            clauses.append(f"{name} was {was!r}, now {recomputed!r}{size}")
+        was, new = float(figures[row, k]), float(evaluation.outputs.get(name, np.nan))
+        if was != new and (np.isfinite(was) or np.isfinite(new)):  # former stores have none that are infinite
+            size = f" ({abs(new - was) / abs(was):.2g} of it)" if was and np.isfinite(new - was) else ""
+            clauses.append(f"{name} was {was!r}, now {new!r}{size}")
     return clauses
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from designopt import plugin
-from designopt.cli.design import compared, evaluated, refuse_absent, row_of
+from designopt.cli.design import differences, evaluated, refuse_absent, row_of
 from designopt.cli.exit import DIFFERENT, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result
 
@@ -52,7 +52,7 @@ def write_files(
         try:
             subfolder.mkdir(parents=True, exist_ok=True)
             if evaluate:
-                equal &= _repeated(result, row, k, subfolder, plugin.Permission.from_options(allow))
+                equal &= _repeat(result, row, k, subfolder, plugin.Permission.from_options(allow))
             else:
                 _write_stored(result, row, k, subfolder)
         except (OSError, ValueError, tarfile.TarError) as error:
@@ -63,9 +63,9 @@ def write_files(
 def _write_stored(result: Result, row: int, k: int, folder: Path) -> None:
     """The stored files of an evaluation, else its input files."""
     scenario = result.problem.scenarios[k]
-    stored = result.arrays(row, scenario.name).get(ARRAY)
-    if stored is not None:
-        _unpack(stored, folder)
+    archive = result.arrays(row, scenario.name).get(ARRAY)
+    if archive is not None:
+        _unpack(archive, folder)
         echo(f"files        {folder} (of the evaluation in the run)")
         return
     values = {**scenario.values, **result.problem.space.design(result.outcomes.X[row].tolist())}
@@ -73,14 +73,14 @@ def _write_stored(result: Result, row: int, k: int, folder: Path) -> None:
     echo(f"input files  {folder}")
 
 
-def _repeated(result: Result, row: int, k: int, folder: Path, permission: plugin.Permission) -> bool:
+def _repeat(result: Result, row: int, k: int, folder: Path, permission: plugin.Permission) -> bool:
     """Evaluate the design again and write its files; returns whether the numbers are those on record."""
     scenario = result.problem.scenarios[k].name
     values = result.problem.space.values(result.outcomes.X[row].tolist())
     evaluation = evaluated(result, values, scenario, (ARRAY,), permission)
     if ARRAY in evaluation.arrays:
         _unpack(evaluation.arrays[ARRAY], folder)
-    lines = compared(result, row, k, evaluation)
+    lines = differences(result, row, k, evaluation)
     echo(f"recomputed in {scenario}: {evaluation.status}: {'; '.join(lines) or 'the same as recorded'}")
     echo(f"files        {folder}")
     return not lines

@@ -36,10 +36,10 @@ def write_figures(files: Sequence[str], write: Callable[[Path], str]) -> None:
 
     for file in files:
         try:
-            further = write(Path(file))
+            note = write(Path(file))
             echo(file)
-            if further:
-                echo(f"  {further}")
+            if note:
+                echo(f"  {note}")
         except FigureError as error:
             fail(f"error: {error}", WRONG_INPUT)
         except OSError as error:

@@ -147,8 +147,8 @@ def view(result: Result, snapshot: Snapshot) -> Any:
     )
     for name, value in snapshot.best.items():
         grid.add_row("best", text(f"{name} {value:.6g}"))
-    failed = [f"{status}{f' ({why})' if why else ''} {n}" for (status, why), n in result.failures().items()]
-    grid.add_row("failed", text(", ".join(failed[:6]) or "none", style="yellow" if failed else ""))
+    counts_by_status = [f"{status}{f' ({why})' if why else ''} {n}" for (status, why), n in result.failures().items()]
+    grid.add_row("failed", text(", ".join(counts_by_status[:6]) or "none", style="yellow" if counts_by_status else ""))
     parts: list[Any] = [text(title, style="bold")]
     if snapshot.total:
         bar = Table.grid()  # a bar alone would share its line with the next one

@@ -34,8 +34,8 @@ def list_(kind: str | None, folder: str | None) -> None:
     for k in plugin.GROUPS:
         if kind in (None, f"{k}s"):
             echo(f"{k}s")
-            for listed in plugin.installed(k):
-                echo(f"  {listed.name:<22} {listed.distribution} {listed.version}")
+            for entry in plugin.installed(k):
+                echo(f"  {entry.name:<22} {entry.distribution} {entry.version}")
 
 
 def _stores(folder: Path, *, is_explicit: bool) -> None:

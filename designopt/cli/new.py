@@ -30,8 +30,8 @@ def new(template: str | None, model_file: str | None, output: str | None, name: 
     if template is None:
         if output or name:
             raise click.UsageError("-o and --name need a template: designopt new TEMPLATE")
-        for listed in templates.TEMPLATES.values():
-            echo(f"{listed.name:<10} {listed.meaning}")
+        for entry in templates.TEMPLATES.values():
+            echo(f"{entry.name:<10} {entry.meaning}")
         echo("\nstart from one of them: designopt new TEMPLATE [-o FILE] [--name NAME]")
         echo("or from a model of another tool: designopt new fmu FILE.fmu")
         echo("or from the files of a movement laboratory: designopt new laboratory FOLDER")
@@ -44,12 +44,12 @@ def new(template: str | None, model_file: str | None, output: str | None, name: 
         return
     if template == "fmu":
         raise click.UsageError("the FMU is missing: designopt new fmu FILE.fmu")
-    with _explained():
-        created = templates.write(template, Path(output) if output else None, name)
-    for file in created.files:
+    with _error_messages():
+        new_study = templates.write(template, Path(output) if output else None, name)
+    for file in new_study.files:
         echo(f"wrote  {file}")
     echo("\nnext:")
-    for command in created.next:
+    for command in new_study.next:
         echo(f"  {command}")
 
 
@@ -58,7 +58,7 @@ def _study_of(model: str, file: str, output: str | None, name: str | None) -> No
     reads = reader(file)
     if reads is None or reads.name != model:
         fail(f"error: no template '{model}' takes {file}; a study of an FMU: designopt new fmu model.fmu", WRONG_INPUT)
-    with _explained():
+    with _error_messages():
         target, command = write_study(reads, file, Path(output) if output else None, name)
     echo(f"wrote  {target}\n\nnext:\n  designopt show {file}\n  designopt validate {target}\n  {command}")
 
@@ -67,16 +67,16 @@ def _study_of_folder(template: str, folder: str | None, output: str | None, name
     """Write a study of the files in a folder, and say what it assumes."""
     if folder is None or not Path(folder).is_dir():
         raise click.UsageError(f"the folder is missing: designopt new {template} FOLDER")
-    with _explained():
-        target, assumed, command = write_folder_study(template, folder, Path(output) if output else None, name)
+    with _error_messages():
+        target, assumptions, command = write_folder_study(template, folder, Path(output) if output else None, name)
     echo(f"wrote  {target}\n\nassumed:")
-    for sentence in assumed:
+    for sentence in assumptions:
         echo(f"  {sentence}")
     echo(f"\nnext:\n  {command.replace('designopt run', 'designopt validate', 1)}\n  {command}")
 
 
 @contextlib.contextmanager
-def _explained() -> Iterator[None]:
+def _error_messages() -> Iterator[None]:
     """Errors while files are written end the command with a sentence."""
     try:
         yield

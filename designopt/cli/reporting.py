@@ -85,7 +85,7 @@ def report(
         raise click.UsageError("--figure writes figures of one store; omit --compare, --export and -o")
     if compare and formats:
         raise click.UsageError("--export writes the tables of each store; omit --compare")
-    results = [_changed(open_result(store, plugin_files), changes, plugin_files) for store in stores]
+    results = [_with_changes(open_result(store, plugin_files), changes, plugin_files) for store in stores]
     if compare:
         echo(_write_comparison(results, Path(output or "comparison.html")))
         return
@@ -115,7 +115,7 @@ def _default_page(result: Result, changes: Sequence[str]) -> Path:
     return result.path / ("report-set.html" if changes else "report.html")
 
 
-def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]) -> Result:
+def _with_changes(result: Result, changes: Sequence[str], plugin_files: Sequence[str]) -> Result:
     """`result` re-scored from stored outputs; ends the command if that fails."""
     from designopt.store.errors import StoreError, plugin_options
     from designopt.study.language.errors import StudyError, render_text
@@ -123,9 +123,9 @@ def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]
     if not changes:
         return result
     try:
-        changed = result.with_changes(changes)
-        _ = changed.outcomes  # scored here, where a failing aggregation can be reported
-        return changed
+        new_result = result.with_changes(changes)
+        _ = new_result.outcomes  # scored here, where a failing aggregation can be reported
+        return new_result
     except StudyError as error:
         options = plugin_options(result.path, {Path(file).name for file in plugin_files})
         hint = f"{result.path}: the run used{options}, which is needed here too\n" if options else ""
@@ -189,10 +189,10 @@ def write_exports(
             echo(f"not exported: {text.removeprefix('error: ')}", err=True)
             lacking += 1
             continue
-        listed = files if len(files) <= LISTED else files[:1]
-        for file in listed:
+        printed_files = files if len(files) <= LISTED else files[:1]
+        for file in printed_files:
             echo(f"{label}{file}")
-        if len(listed) < len(files):
-            named = ": " + ", ".join(file.name for file in files[1:]) if len(files) - 1 <= NAMED else ""
-            echo(f"{label}{files[-1].parent}: {len(files) - 1} more files of the format {name}{named}")
+        if len(printed_files) < len(files):
+            file_names = ": " + ", ".join(file.name for file in files[1:]) if len(files) - 1 <= NAMED else ""
+            echo(f"{label}{files[-1].parent}: {len(files) - 1} more files of the format {name}{file_names}")
     return lacking

@@ -29,10 +29,10 @@ ROUNDING = 0.05
 Identity = tuple[int, str, str]
 
 
-def identity(one: PendingEvaluation) -> Identity:
+def identity(evaluation: PendingEvaluation) -> Identity:
     """What identifies an evaluation in the table; neighbours of one design are numbered."""
-    kind = f"{one.kind} {one.scenario_index}" if one.kind == "neighbour" else one.kind
-    return one.number, one.scenario, kind
+    kind = f"{evaluation.kind} {evaluation.scenario_index}" if evaluation.kind == "neighbour" else evaluation.kind
+    return evaluation.number, evaluation.scenario, kind
 
 
 @dataclass(frozen=True)
@@ -55,32 +55,35 @@ class ResultColumns:
             inputs.setdefault(name, condition.quantity.unit if condition.quantity else "")
         outputs = {n: (f.quantity.unit if f.quantity else "", f.required) for n, f in plugin.outputs.items()}
         if not outputs:
-            scored = [o.expression.names for o in problem.objectives]
-            scored += [c.expression.names for c in problem.constraints]
-            names = {name for names in scored for name in names} - problem.figures.keys()
+            expression_names = [o.expression.names for o in problem.objectives]
+            expression_names += [c.expression.names for c in problem.constraints]
+            names = {name for names in expression_names for name in names} - problem.figures.keys()
             outputs = dict.fromkeys(sorted(names), ("", True))
         return cls(outputs, inputs, {p.name: p for p in problem.space.parameters})
 
     def table(self, evaluations: Sequence[PendingEvaluation]) -> str:
         """The CSV of `evaluations`, with empty columns for their outputs."""
-        conditions = (name for one in evaluations for name in one.conditions)
+        conditions = (name for evaluation in evaluations for name in evaluation.conditions)
         names = list(dict.fromkeys([*self.parameter_of, *conditions]))
         heads = [_head(name, self.inputs.get(name, "")) for name in names]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         outputs = [_head(name, unit) for name, (unit, _) in self.outputs.items()]
         writer.writerow([*IDENTITY, *heads, *outputs, FAILED])
-        for one in evaluations:
-            values = self.values(one)
+        for evaluation in evaluations:
+            values = self.values(evaluation)
             cells = [_value_text(values[name], self.parameter_of.get(name)) if name in values else "" for name in names]
-            writer.writerow([*identity(one), *cells, *[""] * (len(outputs) + 1)])
+            writer.writerow([*identity(evaluation), *cells, *[""] * (len(outputs) + 1)])
         return text.getvalue()
 
-    def values(self, one: PendingEvaluation) -> dict[str, Any]:
+    def values(self, evaluation: PendingEvaluation) -> dict[str, Any]:
         """Conditions and parameters of an evaluation by name, in the units of the table."""
         from designopt.study.stated_units import stated_value
 
-        return {**one.conditions, **{n: stated_value(self.parameter_of[n], v) for n, v in one.values.items()}}
+        return {
+            **evaluation.conditions,
+            **{n: stated_value(self.parameter_of[n], v) for n, v in evaluation.values.items()},
+        }
 
 
 def _head(name: str, unit: str) -> str:
@@ -121,7 +124,7 @@ class _Column:
     head: str
     name: str
     unit: str
-    expected: str
+    target_unit: str
 
 
 class ResultTable:
@@ -145,7 +148,7 @@ class ResultTable:
         self._inputs = self._columns({n: unit for n, unit in columns.inputs.items() if n not in outputs})
         present = {column.name for column in self._outputs.values()}
         missing = [name for name in IDENTITY[:2] if name not in self._head]
-        missing += [name for name, (_, required) in columns.outputs.items() if required and name not in present]
+        missing += [name for name, (_, is_required) in columns.outputs.items() if is_required and name not in present]
         if missing:
             self._fail(1, f"column '{missing[0]}' is missing; keep the head that `designopt ask` prints")
 
@@ -156,7 +159,7 @@ class ResultTable:
             name, bracket, unit = (part.strip(" ]") for part in cell.partition("["))
             if name in units_of:
                 columns[i] = _Column(cell, name, unit if bracket else units_of[name], units_of[name])
-                self._converted(1, columns[i], 1.0)
+                self._in_model_unit(1, columns[i], 1.0)
         return columns
 
     def rows(self) -> list[ResultRow]:
@@ -166,7 +169,11 @@ class ResultTable:
             if any(cell.strip() for cell in cells) and (row := self._row(self._lines.line_num, cells)) is not None:
                 if row.identity in rows:
                     lines = f"lines {rows[row.identity].line} and {row.line}"
-                    self._fail(row.line, f"{place_of(row.identity)} is twice in this file ({lines}); keep one of them")
+                    self._fail(
+                        row.line,
+                        f"{place_of(row.identity)} is twice in this file ({lines}); keep one of them, of repeated"
+                        " measurements one with their mean",
+                    )
                 rows[row.identity] = row
         return list(rows.values())
 
@@ -179,28 +186,30 @@ class ResultTable:
             self._fail(line, f"column 'design': '{row['design']}' is not the number of a design")
         evaluation = int(row["design"]), row["scenario"], row.get("kind") or "scenario"
         settings = {column.head: cells[i] for i, column in self._inputs.items() if cells[i]}
-        filled = {column.name: i for i, column in self._outputs.items() if cells[i]}
+        columns = {column.name: i for i, column in self._outputs.items() if cells[i]}
         if why := row.get(FAILED):
-            if filled:
-                text = f"column '{self._head[next(iter(filled.values()))]}' has a result, and '{FAILED}' says '{why}'"
+            if columns:
+                text = f"column '{self._head[next(iter(columns.values()))]}' has a result, and '{FAILED}' says '{why}'"
                 self._fail(line, f"{text}: clear one of them")
             return ResultRow(line, evaluation, None, why, settings)
-        if not filled:
+        if not columns:
             self.empty_lines.append(line)
             return None
         lacking = [
-            name for name, (_, required) in self._result_columns.outputs.items() if required and name not in filled
+            name
+            for name, (_, is_required) in self._result_columns.outputs.items()
+            if is_required and name not in columns
         ]
         if lacking:
             self._fail(line, f"column '{lacking[0]}' is empty; without a result, say why in '{FAILED}'")
-        values = {name: self._result(line, self._outputs[i], cells[i]) for name, i in filled.items()}
+        values = {name: self._result(line, self._outputs[i], cells[i]) for name, i in columns.items()}
         return ResultRow(line, evaluation, values, "", settings)
 
     def _result(self, line: int, column: _Column, text: str) -> float:
         value = self._number(line, column, text)
         if not isfinite(value):
             self._fail(line, f"column '{column.name}': '{text}' is no result; leave it empty and say why in '{FAILED}'")
-        return self._converted(line, column, value)
+        return self._in_model_unit(line, column, value)
 
     def _number(self, line: int, column: _Column, text: str) -> float:
         try:
@@ -211,48 +220,46 @@ class ResultTable:
     def _decimal(self, text: str) -> str:
         return text.replace(",", ".") if self._separator != "," else text
 
-    def _converted(self, line: int, column: _Column, value: float) -> float:
+    def _in_model_unit(self, line: int, column: _Column, value: float) -> float:
         from designopt.study.language import units
 
         try:
-            return value if column.unit == column.expected else units.convert(value, column.unit, column.expected)
+            return value if column.unit == column.target_unit else units.convert(value, column.unit, column.target_unit)
         except units.UnitError as error:
             self._fail(line, f"column '{column.head}': {error}")
 
-    def check_settings(self, row: ResultRow, one: PendingEvaluation) -> None:
+    def check_settings(self, row: ResultRow, evaluation: PendingEvaluation) -> None:
         """Compare the filled parameters and conditions of a row with those that were asked for, within the digits that
         are written, and 5 % of the value: 0 is not 0.4."""
-        requested = self._result_columns.values(one)
+        request = self._result_columns.values(evaluation)
         for column in self._inputs.values():
             text = row.settings.get(column.head)
-            if text is None or (
-                column.name in requested and self._agrees(row.line, column, text, requested[column.name])
-            ):
+            if text is None or (column.name in request and self._agrees(row.line, column, text, request[column.name])):
                 continue
             p = self._result_columns.parameter_of.get(column.name)
-            expected = _value_text(requested[column.name], p) if column.name in requested else "no value"
-            where = f"column '{column.head}': {text}, but {place_of(row.identity)} was asked for with"
+            setting = _value_text(request[column.name], p) if column.name in request else "no value"
+            subject = f"column '{column.head}': {text}, but {place_of(row.identity)} was asked for with"
             self._fail(
                 row.line,
-                f"{where} {_head(expected, column.expected)}; a result of another setting is none of this design: "
+                f"{subject} {_head(setting, column.target_unit)}; a result of another setting is none of this design: "
                 "correct the cell, or repeat the experiment as asked",
             )
 
-    def _agrees(self, line: int, column: _Column, text: str, expected: Any) -> bool:
-        if isinstance(expected, (bool, str)):
-            return text.casefold() == str(expected).casefold()
-        if not isinstance(expected, (int, float)):
-            return text == str(expected)
+    def _agrees(self, line: int, column: _Column, text: str, setting: Any) -> bool:
+        if isinstance(setting, (bool, str)):
+            return text.casefold() == str(setting).casefold()
+        if not isinstance(setting, (int, float)):
+            return text == str(setting)
         value = self._number(line, column, text)
         if not isfinite(value):
             return False
         rounding = min(0.5 * 10.0 ** _last_place(self._decimal(text)), ROUNDING * abs(value))
-        converted = self._converted(line, column, value)
-        slack = abs(self._converted(line, column, value + rounding) - converted)
+        result = self._in_model_unit(line, column, value)
+        slack = abs(self._in_model_unit(line, column, value + rounding) - result)
         p = self._result_columns.parameter_of.get(column.name)
         if p is not None and p.kind == "real":
             slack = max(slack, FINE * _span(p))
-        return abs(converted - expected) <= slack * (1.0 + 1e-9) + 1e-12 * abs(expected)
+        return abs(result - setting) <= slack * (1.0 + 1e-9) + 1e-12 * abs(setting)
 
     def _fail(self, line: int, text: str) -> NoReturn:
         fail(f"error: {self.file}:{line}: {text}", WRONG_INPUT)

@@ -139,8 +139,8 @@ def run(
         from designopt.run.changed_budgets import refuse_too_small, with_budgets
         from designopt.run.plan import plan
 
-        chosen = {k: options[k] for k in ("executor", "workers", "scheduler") if options[k] is not None}
-        execution = dataclasses.replace(study.definition.execution, **chosen)
+        settings = {k: options[k] for k in ("executor", "workers", "scheduler") if options[k] is not None}
+        execution = dataclasses.replace(study.definition.execution, **settings)
         stages = with_budgets(study.definition.stages, budgets, store)
         refuse_too_small(study.definition, study.problem, budgets, store)
         echo(plan(dataclasses.replace(study.definition, execution=execution, stages=stages), store))
@@ -230,9 +230,9 @@ def _finish(result: Result, sources: Sequence[Path] = ()) -> int:
     lacking = write_exports(result, page, result.study.export, required=False, label="export       ")
     echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
     budgets = {stage.name: stage.budget for stage in result.study.stages}
-    limited = [f"{name}=N" for name, budget in budgets.items() if budget.evaluations is not None]
-    limited = limited or [f"{name}=TIME" for name, budget in budgets.items() if budget.wall is not None]
-    larger = f" --budget {limited[-1]}   (with a larger budget)" if limited else ""
+    budget_options = [f"{name}=N" for name, budget in budgets.items() if budget.evaluations is not None]
+    budget_options = budget_options or [f"{name}=TIME" for name, budget in budgets.items() if budget.wall is not None]
+    larger = f" --budget {budget_options[-1]}   (with a larger budget)" if budget_options else ""
     echo(f"resume       {resume_command(result.path)}{larger}")
     if not feasible:
         nothing = "No feasible design was found" if result.problem.objectives else "No design has a feasible result"

@@ -157,11 +157,11 @@ def _requests() -> Iterator[Callable[[int, float], bool]]:
     if not hasattr(signal, "sigtimedwait"):  # macOS: signals of a terminal reach the child directly
         yield _sleep
         return
-    watched = {n for n in _REQUESTS if signal.getsignal(n) != signal.SIG_IGN} | {signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    signals = {n for n in _REQUESTS if signal.getsignal(n) != signal.SIG_IGN} | {signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 
     def wait(child: int, seconds: float) -> bool:
-        came = signal.sigtimedwait(watched, seconds)
+        came = signal.sigtimedwait(signals, seconds)
         if came is None or came.si_signo == signal.SIGCHLD:
             return False
         if came.si_code <= 0:
@@ -172,7 +172,7 @@ def _requests() -> Iterator[Callable[[int, float], bool]]:
     try:
         yield wait
     finally:
-        while signal.sigtimedwait(watched, 0.0) is not None:  # too late for the child
+        while signal.sigtimedwait(signals, 0.0) is not None:  # too late for the child
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -192,12 +192,12 @@ def _wait(
     output, since, stop_requested = b"", time.monotonic(), False
     os.set_blocking(read, False)
     while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
+        process, status = os.waitpid(child, os.WNOHANG)
         with contextlib.suppress(BlockingIOError):
             while data := os.read(read, 4096):
                 output, since = output + data, time.monotonic()
         lines = output.decode(errors="replace").splitlines()
-        if ended:
+        if process:
             return status, [*lines, *([""] if stop_requested and not "".join(lines[-1:]).startswith(_END) else [])]
         checking = not lines or not lines[-1].startswith((_RUNS, _END))
         if limit is not None and checking and time.monotonic() - since > limit:

@@ -101,7 +101,7 @@ def show(
         from designopt.study.language.checking.settings import describe
 
         _refuse(follow, evaluate, "a study file")
-        echo(describe(load_or_fail(name, overrides, plugin_files, data).definition.model.plugin, settled=True))
+        echo(describe(load_or_fail(name, overrides, plugin_files, data).definition.model.plugin, has_settings=True))
     elif Path(name).is_file() and (model := reader(name)) is not None:
         _refuse(follow, evaluate, "a model file")
         echo(table(model, name))
@@ -110,11 +110,11 @@ def show(
         _plugin(name, plugin_files, overrides, data)
 
 
-def _refuse(follow: bool, evaluate: bool, what: str) -> None:
+def _refuse(follow: bool, evaluate: bool, subject: str) -> None:
     if follow:
-        raise click.UsageError(f"--follow is for a store, not for {what}")
+        raise click.UsageError(f"--follow is for a store, not for {subject}")
     if evaluate:
-        raise click.UsageError(f"--evaluate is for one design, not for {what}")
+        raise click.UsageError(f"--evaluate is for one design, not for {subject}")
 
 
 def _store(
@@ -130,8 +130,8 @@ def _store(
         result = look_on(result, every=every, page_every=page_every)
         echo()
     echo(f"{state(result)}\n\n{summary_table(result)}")
-    if rest := unfinished(result):
-        echo(f"\n{rest}")
+    if text := unfinished(result):
+        echo(f"\n{text}")
 
 
 def store_and_point(name: str) -> tuple[str, str] | None:
@@ -172,13 +172,13 @@ def _plugin(
                 f"error: {name} is neither a store nor a plugin; to check a study file: designopt validate", WRONG_INPUT
             )
         stores = "" if near else store_of_point(name)
-        what = "design of a store" if "/" in name else "plugin"
-        fail(f"error: '{name}' is neither a store nor a {what}{stores or f'; {hint}'}", WRONG_INPUT)
+        kind = "design of a store" if "/" in name else "plugin"
+        fail(f"error: '{name}' is neither a store nor a {kind}{stores or f'; {hint}'}", WRONG_INPUT)
     for k in kinds:
         try:
             roots = {root: Path(folder) for root, folder in (data or {}).items()}
-            described = plugin_with(plugin.find(k, name), overrides, roots) if overrides else plugin.find(k, name)
-            echo(describe(described, settled=bool(overrides)))
+            definition = plugin_with(plugin.find(k, name), overrides, roots) if overrides else plugin.find(k, name)
+            echo(describe(definition, has_settings=bool(overrides)))
         except plugin.PluginError as error:
             fail(f"error: {error}", WRONG_INPUT)
         except StudyError as error:

@@ -48,10 +48,10 @@ def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], option
     if missing:
         text = f"the design has no value for it; it has {', '.join(design) or 'none'}"
         raise ProblemError("bad_bounds", f"parameters.{missing[0]}", text)
-    fixed = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
-    problem_with_values = replace(problem, parameters={**problem.parameters, **fixed})
-    once = replace(options or _of_study(problem_with_values), persistent=False)
-    solution = solve(problem_with_values, once)
+    design_values = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
+    problem_with_values = replace(problem, parameters={**problem.parameters, **design_values})
+    single_attempt = replace(options or _of_study(problem_with_values), persistent=False)
+    solution = solve(problem_with_values, single_attempt)
     if solution.status is Status.CANCELLED:
         raise KeyboardInterrupt(solution.message)
     if not solution.success:

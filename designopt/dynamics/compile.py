@@ -74,11 +74,11 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "designopt"
 
 
-def load_library(source: str, what: str = "generated code", extra_flags: tuple[str, ...] = ()) -> ctypes.CDLL:
+def load_library(source: str, description: str = "generated code", extra_flags: tuple[str, ...] = ()) -> ctypes.CDLL:
     """The library of the C text `source`, from the cache or compiled now. Raises `CompilerError`.
 
-    Messages call it `what`. A text whose compilation has timed out is not compiled again. `extra_flags` of the compiler
-    are part of the library's key.
+    Messages call it `description`. A text whose compilation has timed out is not compiled again. `extra_flags` of the
+    compiler are part of the library's key.
     """
     compiler = find_compiler()
     if compiler is None:
@@ -91,16 +91,18 @@ def load_library(source: str, what: str = "generated code", extra_flags: tuple[s
     flags = (*_flags(source), *extra_flags)
     key = _key(source, compiler, flags)
     folder = cache_dir()
-    library = _cached(folder, key)
+    library = _cached_library(folder, key)
     if library is not None:
         return library
     lines = source.count("\n")
     if lines > LARGEST:
-        raise CompilerError(f"{what} has some {lines} operations, more than the limit of {LARGEST} for compilation")
+        raise CompilerError(
+            f"{description} has some {lines} operations, more than the limit of {LARGEST} for compilation"
+        )
     if lines > LARGE:
         logger.warning(
             "compiling %s (some %d operations, %.0f s or longer) once; tasks that need it wait",
-            what,
+            description,
             lines,
             lines / _LINES_PER_SECOND,
         )
@@ -110,7 +112,7 @@ def load_library(source: str, what: str = "generated code", extra_flags: tuple[s
         temporary = _process_folder()
         logger.info("cache %s cannot be used (%s); compiling into %s", folder, error, temporary)
     try:
-        return _cached(temporary, key) or _compile(source, compiler, flags, temporary, key)
+        return _cached_library(temporary, key) or _compile(source, compiler, flags, temporary, key)
     except OSError as error:
         raise CompilerError(f"a compiled library cannot be stored or loaded: {error}") from error
 
@@ -168,8 +170,8 @@ def _lanes(compiler: tuple[str, ...], cache: Path) -> int:
 
 
 @lru_cache(maxsize=8)
-def _version(compiler: tuple[str, ...], modified: int, size: int) -> str:
-    """Version text of the compiler; `modified` and `size` invalidate the cached text of a replaced compiler."""
+def _version(compiler: tuple[str, ...], modification_time: int, size: int) -> str:
+    """Version text of the compiler; `modification_time` and `size` invalidate the cached text of a replaced one."""
     try:
         process = subprocess.run(
             [*compiler, "--version"], capture_output=True, text=True, timeout=_TIMEOUT, check=False
@@ -179,7 +181,7 @@ def _version(compiler: tuple[str, ...], modified: int, size: int) -> str:
     return process.stdout
 
 
-def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
+def _cached_library(folder: Path, key: str) -> ctypes.CDLL | None:
     """The cached library of `key` in `folder`; damaged ones are removed."""
     try:
         candidates = sorted(folder.glob(f"{key}-*{_SUFFIX}"))
@@ -287,12 +289,12 @@ def _lines(lines: Sequence[str]) -> Iterator[str]:
 
 def _cut(name: str, body: Sequence[str]) -> list[str]:
     """The function `name` as parts and their calls; nothing if its `body` is small or has other statements."""
-    declared = [line for line in body if _DECLARATION.fullmatch(line)]
-    statements = body[len(declared) : -1]
-    plain = len(statements) >= 4 * PART and body[: len(declared)] == declared and body[-1] == "  return 0;"
+    declarations = [line for line in body if _DECLARATION.fullmatch(line)]
+    statements = body[len(declarations) : -1]
+    plain = len(statements) >= 4 * PART and body[: len(declarations)] == declarations and body[-1] == "  return 0;"
     if not plain or not all(_STATEMENT.fullmatch(line) and not _OF_THE_WHOLE.search(line) for line in statements):
         return []
-    size = 1 + max(int(number) for line in declared for number in _VARIABLE.findall(line))
+    size = 1 + max(int(number) for line in declarations for number in _VARIABLE.findall(line))
     text, calls = [], []
     for begin in range(0, len(statements), PART):
         part = f"{name}_part{begin // PART}"

@@ -36,16 +36,16 @@ def findings(symbols: Sequence[tuple[Any, str]], equations: Sequence[tuple[str, 
     """
     units_of_symbols = [(symbol, _unit(unit)) for symbol, unit in symbols]
     sentences = []
-    for what, expression, required_unit in equations:
+    for description, expression, required_unit in equations:
         try:
-            unit = _followed(units_of_symbols, expression)
-            expected = None if required_unit is None else _unit(required_unit)
-            if unit is not None and expected is not None and not _fits(unit, expected):
+            unit = _unit_of(units_of_symbols, expression)
+            target = None if required_unit is None else _unit(required_unit)
+            if unit is not None and target is not None and not _fits(unit, target):
                 raise UnitsDiffer(
-                    f"{_expression_text(expression)} is in {units.named(unit[0])}, not {units.named(expected[0])}"
+                    f"{_expression_text(expression)} is in {units.named(unit[0])}, not {units.named(target[0])}"
                 )
         except UnitsDiffer as error:
-            sentences.append(f"incompatible units in {what}: {error}")
+            sentences.append(f"incompatible units in {description}: {error}")
         except RuntimeError:  # operations that CasADi cannot expand to scalar ones have no units to propagate
             continue
     return sentences
@@ -74,10 +74,10 @@ def _unit_conflicts(system: System) -> list[str]:
     without_controls = [full[0], *full[2:]]
 
     def equations(
-        what: str, function: Any, table: Sequence[Variable], arguments: list[Any], required_unit: Any
+        description: str, function: Any, table: Sequence[Variable], arguments: list[Any], required_unit: Any
     ) -> list[Any]:
         rows = ca.vertsplit(function(*arguments)) if function is not None and table else []
-        return [(what.format(v.name), row, required_unit(v.unit)) for v, row in zip(table, rows, strict=True)]
+        return [(description.format(v.name), row, required_unit(v.unit)) for v, row in zip(table, rows, strict=True)]
 
     none: Any = lambda unit: None  # noqa: E731
     rates, outputs = ("the rate of '{}'", "output '{}'")
@@ -110,11 +110,11 @@ def _fits(a: Unit, b: Unit) -> bool:
     if a is None or b is None:
         return True
     (_, (size, dimension)), (_, (second_size, of_other)) = a, b
-    same = all(math.isclose(x, y, abs_tol=1e-9) for x, y in zip(dimension, of_other, strict=True))
-    return same and math.isclose(size, second_size, rel_tol=1e-9)
+    is_same_dimension = all(math.isclose(x, y, abs_tol=1e-9) for x, y in zip(dimension, of_other, strict=True))
+    return is_same_dimension and math.isclose(size, second_size, rel_tol=1e-9)
 
 
-def _followed(units_of_symbols: Sequence[tuple[Any, Unit]], expression: Any) -> Unit:
+def _unit_of(units_of_symbols: Sequence[tuple[Any, Unit]], expression: Any) -> Unit:
     """The unit of `expression`. Raises `UnitsDiffer`."""
     function = ca.Function("units", [symbol for symbol, _ in units_of_symbols], [expression])
     steps = _Steps()
@@ -140,13 +140,13 @@ class _Steps:
         def codes_of(names: str) -> set[int]:
             return {getattr(ca, f"OP_{name}") for name in names.split()}
 
-        self._same = codes_of("ADD SUB FMIN FMAX FMOD REMAINDER HYPOT LT LE EQ NE ATAN2")
+        self._operations_of_equal_units = codes_of("ADD SUB FMIN FMAX FMOD REMAINDER HYPOT LT LE EQ NE ATAN2")
         self._to_number = codes_of("LT LE EQ NE ATAN2 SIGN NOT AND OR")
         self._of_number = codes_of(
             "SIN COS TAN ASIN ACOS ATAN SINH COSH TANH ASINH ACOSH ATANH EXP EXPM1 LOG LOG1P ERF ERFINV"
         )
         self._power = {ca.OP_SQ: 2.0, ca.OP_SQRT: 0.5, ca.OP_INV: -1.0}
-        self._raised = codes_of("POW CONSTPOW")
+        self._exponentiation = codes_of("POW CONSTPOW")
         self._second = codes_of("IF_ELSE_ZERO")
 
     def step(self, operation: int, parts: Sequence[tuple[Any, Unit]]) -> tuple[Any, Unit]:
@@ -156,7 +156,7 @@ class _Steps:
 
     def _unit(self, operation: int, parts: Sequence[tuple[Any, Unit]]) -> Unit:
         first, last = parts[0][1], parts[-1][1]
-        if operation in self._same:
+        if operation in self._operations_of_equal_units:
             if not _fits(first, last):
                 operands = [f"{_expression_text(e)} in {units.named(u[0])}" for e, u in parts if u is not None]
                 raise UnitsDiffer(f"{operands[0]} is combined with {operands[1]}")
@@ -173,8 +173,8 @@ class _Steps:
             power = 1.0 if operation == ca.OP_MUL else -1.0
             return None if first is None or last is None else _product(first, last, power)
         if operation in self._power:
-            return None if first is None else _raised(first, self._power[operation])
-        if operation in self._raised:
+            return None if first is None else _power_of_unit(first, self._power[operation])
+        if operation in self._exponentiation:
             return self._power_unit(parts)
         if operation in self._to_number:
             return _plain(True)
@@ -188,7 +188,7 @@ class _Steps:
         if of_base is None:
             return None
         if exponent.is_constant():
-            return _raised(of_base, float(exponent))
+            return _power_of_unit(of_base, float(exponent))
         if not _fits(of_base, ("", _NUMBER)):
             raise UnitsDiffer(
                 f"{_expression_text(base)} in {units.named(of_base[0])} has an exponent that is not a constant"
@@ -206,7 +206,7 @@ def _product(a: tuple[str, Measure], b: tuple[str, Measure], power: float) -> Un
     return units.product(a[0], b[0], power), (size, dimension)
 
 
-def _raised(a: tuple[str, Measure], power: float) -> Unit:
+def _power_of_unit(a: tuple[str, Measure], power: float) -> Unit:
     return units.raised(a[0], power), (a[1][0] ** power, tuple(power * x for x in a[1][1]))
 
 

@@ -21,37 +21,37 @@ Table = Mapping[str, str] | Sequence[Variable | Vector]
 class DeclaredSymbols:
     """The declared quantities as attributes, and `time` (s)."""
 
-    def __init__(self, quantities: Mapping[str, Any], what: str) -> None:
+    def __init__(self, quantities: Mapping[str, Any], owner: str) -> None:
         self.__dict__.update(quantities)
-        self.__dict__["_what"] = what
+        self.__dict__["_owner"] = owner
 
     def __getitem__(self, name: str) -> Any:
-        raise AttributeError(f"{self.__dict__.get('_what')}: symbols are attributes: write v.{name}, not v['{name}']")
+        raise AttributeError(f"{self.__dict__.get('_owner')}: symbols are attributes: write v.{name}, not v['{name}']")
 
     def __getattr__(self, name: str) -> Any:
         names = [n for n in self.__dict__ if not n.startswith("_")]
         near = closest(name, names)
         hint = f"did you mean '{near}'?" if near else f"known: {', '.join(names)}"
-        raise AttributeError(f"{self.__dict__.get('_what')} has no '{name}'; {hint}")
+        raise AttributeError(f"{self.__dict__.get('_owner')} has no '{name}'; {hint}")
 
 
-def call_equations(what: str, equations: Callable[[Any], Any], symbols: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping that `equations` of `what` (model 'drive') returns for the `symbols`.
+def call_equations(owner: str, equations: Callable[[Any], Any], symbols: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping that `equations` of `owner` (model 'drive') returns for the `symbols`.
 
     Raises `ValueError` for code that fails, in a sentence with the line of the user's file.
     """
     try:
-        expressions = equations(DeclaredSymbols(symbols, what))
+        expressions = equations(DeclaredSymbols(symbols, owner))
     except Exception as error:
-        where = raise_location(error)
-        raise ValueError(f"{where + ': ' if where else ''}{_explained(what, error)}") from error
+        location = raise_location(error)
+        raise ValueError(f"{location + ': ' if location else ''}{_explanation(owner, error)}") from error
     if not isinstance(expressions, Mapping):
-        raise ValueError(f"{what}: equations return {type(expressions).__name__}, not a mapping of names")
+        raise ValueError(f"{owner}: equations return {type(expressions).__name__}, not a mapping of names")
     for name, expression in expressions.items():
         try:
-            _check_numbers(what, name, expression)
+            _check_numbers(owner, name, expression)
         except ValueError as error:
-            raise ValueError(placed(str(error), equations, [name])) from None
+            raise ValueError(with_location(str(error), equations, [name])) from None
     return dict(expressions)
 
 
@@ -71,22 +71,24 @@ def build_system(
     symbol of one, ``v.time`` is time (s). Raises `ValueError`, in a sentence with the line of the function, for
     equations that fail, do not match the tables, or have inconsistent units (`check_units`).
     """
-    what = f"system '{name}'"
+    owner = f"system '{name}'"
     entries_by_table = {"states": states, "parameters": parameters, "controls": controls, "data": data}
     tables = {
-        table: [(v, ca.SX.sym(v.name, len(v.parts) if isinstance(v, Vector) else 1)) for v in _variables(what, entries)]
+        table: [
+            (v, ca.SX.sym(v.name, len(v.parts) if isinstance(v, Vector) else 1)) for v in _variables(owner, entries)
+        ]
         for table, entries in entries_by_table.items()
     }
-    time, results = ca.SX.sym("time"), _variables(what, outputs)
+    time, results = ca.SX.sym("time"), _variables(owner, outputs)
     symbols = {v.name: symbol for entries in tables.values() for v, symbol in entries}
     names = ["time", *(v.name for entries in tables.values() for v, _ in entries), *(v.name for v in results)]
     if twice := [n for i, n in enumerate(names) if n in names[:i]]:
         text = "time is always there; do not name it" if twice[0] == "time" else "every variable needs its own name"
-        raise ValueError(f"{what}: '{twice[0]}' is named twice: {text}")
-    expressions = call_equations(what, equations, {**symbols, "time": time})
+        raise ValueError(f"{owner}: '{twice[0]}' is named twice: {text}")
+    expressions = call_equations(owner, equations, {**symbols, "time": time})
     moving = tables.pop("states")
     try:
-        check_named(what, [*(v.name for v, _ in moving), *(v.name for v in results)], expressions, symbols)
+        check_named(owner, [*(v.name for v, _ in moving), *(v.name for v in results)], expressions, symbols)
         system = System.from_expressions(
             name,
             states=[(v, symbol, expressions[v.name]) for v, symbol in moving],
@@ -98,32 +100,34 @@ def build_system(
         )
         check_units(system)
     except ValueError as error:
-        raise ValueError(placed(str(error), equations, expressions)) from None
+        raise ValueError(with_location(str(error), equations, expressions)) from None
     return system
 
 
-def placed(text: str, equations: Callable[..., Any], names: Iterable[str]) -> str:
+def with_location(text: str, equations: Callable[..., Any], names: Iterable[str]) -> str:
     """Add to the sentence `text` the line of `equations` that sets the first of `names` in it, unless it has a line."""
     if re.match(r"\S+:\d+: ", text):
         return text
     name = min((n for n in names if f"'{n}'" in text), key=lambda n: text.index(f"'{n}'"), default="")
-    where = definition_line(equations, name)
-    return f"{where}: {text}" if where else text
+    location = definition_line(equations, name)
+    return f"{location}: {text}" if location else text
 
 
-def check_named(what: str, names: Sequence[str], expressions: Mapping[str, Any], quantities: Mapping[str, Any]) -> None:
+def check_named(
+    owner: str, names: Sequence[str], expressions: Mapping[str, Any], quantities: Mapping[str, Any]
+) -> None:
     """Raise `ValueError` if the equations `expressions` are not those `names`."""
     if missing := [n for n in names if n not in expressions]:
-        raise ValueError(f"{what}: there is no equation for {', '.join(map(repr, missing))}")
+        raise ValueError(f"{owner}: there is no equation for {', '.join(map(repr, missing))}")
     if unknown := [n for n in expressions if n not in names]:
         text = "is given and has no equation" if unknown[0] in quantities else "is not declared"
-        raise ValueError(f"{what}: equations name '{unknown[0]}', which {text}")
+        raise ValueError(f"{owner}: equations name '{unknown[0]}', which {text}")
 
 
-def _explained(what: str, error: Exception) -> str:
+def _explanation(owner: str, error: Exception) -> str:
     """An `error` of code that works with CasADi, with a suggested fix if available."""
     text = " ".join(str(error).split())
-    if isinstance(error, AttributeError) and text.startswith(what):
+    if isinstance(error, AttributeError) and text.startswith(owner):
         return text
     of_mx = [n for frame, _ in user_frames(error)[-1:] for n, v in frame.f_locals.items() if isinstance(v, ca.MX)]
     if of_mx or ("'SX'" in text and "'MX'" in text):
@@ -136,10 +140,10 @@ def _explained(what: str, error: Exception) -> str:
         text = f"casadi.{function} does not accept these arguments"
     else:
         text = f"{type(error).__name__}{': ' + text if text else ''}"
-    return f"{what}: its equations fail: {text}"
+    return f"{owner}: its equations fail: {text}"
 
 
-def _check_numbers(what: str, name: str, expression: Any) -> None:
+def _check_numbers(owner: str, name: str, expression: Any) -> None:
     """Raise `ValueError` for NaN: the result of a function of `math` applied to a symbol."""
     if isinstance(expression, float):
         expression = ca.SX(expression)
@@ -150,15 +154,15 @@ def _check_numbers(what: str, name: str, expression: Any) -> None:
                if function.instruction_id(k) == ca.OP_CONST)  # fmt: skip
     if any(math.isnan(number) for number in numbers):
         text = "a function of math, or float, was called with a symbol: write casadi.sin, casadi.sqrt ..."
-        raise ValueError(f"{what}: the equation of '{name}' evaluates to NaN: {text}")
+        raise ValueError(f"{owner}: the equation of '{name}' evaluates to NaN: {text}")
 
 
-def _variables(what: str, table: Table) -> list[Variable | Vector]:
+def _variables(owner: str, table: Table) -> list[Variable | Vector]:
     if isinstance(table, Mapping):
         return [Variable(n, unit) for n, unit in table.items()]
     entries = list(table) if isinstance(table, Iterable) and not isinstance(table, str) else [table]
     if wrong := [entry for entry in entries if not isinstance(entry, Variable | Vector)]:
         raise ValueError(
-            f"{what}: {wrong[0]!r} has no unit: give names with units, as {{'speed': 'm/s'}}, or variables"
+            f"{owner}: {wrong[0]!r} has no unit: give names with units, as {{'speed': 'm/s'}}, or variables"
         )
     return entries

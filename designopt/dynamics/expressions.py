@@ -14,7 +14,7 @@ class Expressions:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._declared: dict[int, str] = {}
+        self._first_uses: dict[int, str] = {}
         self.vectors: dict[str, Vector] = {}
 
     def components(self, entries: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -27,53 +27,53 @@ class Expressions:
             if variable.name in self.vectors:
                 raise ValueError(f"system '{self._name}': there are two vectors '{variable.name}'")
             self.vectors[variable.name] = variable
-            what, k = f"vector '{variable.name}'", len(variable.parts)
-            split = [ca.vertsplit(self._column(what, column, k)) for column in columns]
+            label, k = f"vector '{variable.name}'", len(variable.parts)
+            split = [ca.vertsplit(self._column(label, column, k)) for column in columns]
             scalar_entries += list(zip(variable.variables, *split, strict=True))
         return scalar_entries
 
     def symbol(self, kind: str, variable: Variable, entry: Any) -> Any:
         """Declare `entry` as the scalar SX symbol of a `variable`, and return it."""
-        what = f"{kind} '{variable.name}'"
-        symbol = self._scalar(what, entry)
+        label = f"{kind} '{variable.name}'"
+        symbol = self._scalar(label, entry)
         if not symbol.is_symbolic():
             raise ValueError(
-                f"system '{self._name}': {what} is given '{symbol}', which is not a symbol (casadi.SX.sym)"
+                f"system '{self._name}': {label} is given '{symbol}', which is not a symbol (casadi.SX.sym)"
             )
-        first_use = self._declared.setdefault(symbol.element_hash(), what)
-        if first_use != what:
+        first_use = self._first_uses.setdefault(symbol.element_hash(), label)
+        if first_use != label:
             raise ValueError(
-                f"system '{self._name}': {what} has the symbol '{symbol}' of {first_use}: each needs its own symbol"
+                f"system '{self._name}': {label} has the symbol '{symbol}' of {first_use}: each needs its own symbol"
             )
         return symbol
 
-    def only_known_names(self, what: str, entry: Any) -> Any:
+    def only_known_names(self, label: str, entry: Any) -> Any:
         """`entry` as a scalar expression of declared symbols."""
-        expression = self._scalar(what, entry)
-        unknown = [str(s) for s in ca.symvar(expression) if s.element_hash() not in self._declared]
+        expression = self._scalar(label, entry)
+        unknown = [str(s) for s in ca.symvar(expression) if s.element_hash() not in self._first_uses]
         if unknown:
             names = ", ".join(f"'{s}'" for s in unknown)
             raise ValueError(
-                f"system '{self._name}': {what} contains {names}, not declared as a state, control, parameter or other "
-                "variable that it may depend on: add it to a table, or give a number for it"
+                f"system '{self._name}': {label} contains {names}, not declared as a state, control, parameter or "
+                "other variable that it may depend on: add it to a table, or give a number for it"
             )
         return expression
 
-    def _scalar(self, what: str, entry: Any) -> Any:
-        return self._column(what, entry, 1)
+    def _scalar(self, label: str, entry: Any) -> Any:
+        return self._column(label, entry, 1)
 
-    def _column(self, what: str, entry: Any, size: int) -> Any:
+    def _column(self, label: str, entry: Any, size: int) -> Any:
         if isinstance(entry, ca.MX):
             symbols = ", ".join(f"'{s.name()}'" for s in ca.symvar(entry)) or f"'{entry}'"
             raise ValueError(
-                f"system '{self._name}': {what} is made of the MX symbols {symbols}; make them with casadi.SX.sym"
+                f"system '{self._name}': {label} is made of the MX symbols {symbols}; make them with casadi.SX.sym"
             )
         try:
             expression = ca.SX(entry)
         except (NotImplementedError, TypeError):
-            raise ValueError(f"system '{self._name}': {what} is {entry!r}, not an expression") from None
+            raise ValueError(f"system '{self._name}': {label} is {entry!r}, not an expression") from None
         if expression.shape != (size, 1):
             shape = " x ".join(map(str, expression.shape))
             required_shape = "one scalar" if size == 1 else f"a column of {size}"
-            raise ValueError(f"system '{self._name}': {what} is {shape}, not {required_shape}")
+            raise ValueError(f"system '{self._name}': {label} is {shape}, not {required_shape}")
         return expression

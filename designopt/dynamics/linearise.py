@@ -104,10 +104,10 @@ def linearise(
         point.insert(1, _unknowns(system, form, point, t))
     (rates, f), (_, y), (_, R) = (_derivatives(system, function, point, t) for function in functions)
     if form is not None:
-        f, y = _eliminated(R, 1, f, y)
+        f, y = _after_elimination(R, 1, f, y)
         del point[1], f[1], y[1]
     if system.algebraic:
-        f, y = _eliminated(_derivatives(system, system.algebraic_residual, point, t)[1], 2, f, y)
+        f, y = _after_elimination(_derivatives(system, system.algebraic_residual, point, t)[1], 2, f, y)
     names = {table: tuple(v.name for v in getattr(system, table)) for table in _NAMED}
     return Linearisation(A=f[0], B=f[1], C=y[0], D=y[1], P=f[3], Q=f[4], rates=rates, **names)
 
@@ -137,10 +137,10 @@ def _unknowns(system: System, form: ResidualForm, point: Sequence[Floats], t: fl
     return s
 
 
-def _eliminated(equations: Sequence[Floats], which: int, *blocks: Sequence[Floats]) -> list[list[Floats]]:
-    """Derivatives `blocks` after elimination of the argument `which`, with `equations` kept at zero."""
-    follow = [-np.linalg.solve(equations[which], block) for block in equations]
+def _after_elimination(equations: Sequence[Floats], index: int, *blocks: Sequence[Floats]) -> list[list[Floats]]:
+    """Derivatives `blocks` after elimination of the argument `index`, with `equations` kept at zero."""
+    follow = [-np.linalg.solve(equations[index], block) for block in equations]
     return [
-        [block + blocks_of_equation[which] @ f for block, f in zip(blocks_of_equation, follow, strict=True)]
+        [block + blocks_of_equation[index] @ f for block, f in zip(blocks_of_equation, follow, strict=True)]
         for blocks_of_equation in blocks
     ]

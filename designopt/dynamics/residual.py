@@ -47,13 +47,13 @@ def explicit(form: ResidualForm, function: ca.Function) -> ca.Function:
     (expression,) = function.call(symbols)
     s = symbols[1]
     if ca.depends_on(expression, s):
-        expression = ca.cse(ca.substitute(expression, s, _solved(form.residual(*symbols), s)))
+        expression = ca.cse(ca.substitute(expression, s, _unknowns_of(form.residual(*symbols), s)))
     arguments = [symbols[0], *symbols[2:]]
     names = [RESIDUAL_ARGUMENTS[0], *RESIDUAL_ARGUMENTS[2:]]
     return ca.Function(function.name(), arguments, [expression], names, function.name_out())
 
 
-def _solved(residual: Any, s: Any) -> Any:
+def _unknowns_of(residual: Any, s: Any) -> Any:
     """The unknowns `s` for which a `residual` is zero."""
     matrix, offset = linear_in_unknowns(residual, s)
     if is_definite(matrix):

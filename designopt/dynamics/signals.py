@@ -83,8 +83,8 @@ class SignalTable:
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "names", tuple(self.names))
         if values.ndim != 2 or values.shape != (len(times), len(self.names)):
-            expected = (len(times), len(self.names))
-            raise ValueError(f"the values of a table of signals have shape {values.shape}, not {expected}")
+            shape = (len(times), len(self.names))
+            raise ValueError(f"the values of a table of signals have shape {values.shape}, not {shape}")
         if twice := sorted({n for n in self.names if self.names.count(n) > 1}):
             raise ValueError(f"a table of signals names {', '.join(map(repr, twice))} more than once")
         if odd := [n for n, column in zip(self.names, values.T, strict=True) if not np.isfinite(column).all()]:

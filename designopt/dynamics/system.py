@@ -90,8 +90,8 @@ class System:
             self._check_residual_form(self.residual_form)
         explicit_functions = {"states": self.__dict__["rhs"], "outputs": self.__dict__["output"]}
         for label, table in (("rhs", "states"), ("output", "outputs")):
-            derived = self.residual_form is not None and (label == "rhs" or self.residual_form.output is not None)
-            if explicit_functions[table] is not None or not derived:
+            follows = self.residual_form is not None and (label == "rhs" or self.residual_form.output is not None)
+            if explicit_functions[table] is not None or not follows:
                 self._check_function(label, explicit_functions[table], table)
         self._check_function("guard", self.guard, "guards")
         self._check_function("algebraic_residual", self.algebraic_residual, "algebraic")
@@ -196,7 +196,7 @@ class System:
             entries = self._by_component(entries)
             if unknown := sorted(set(entries) - set(names)):
                 raise ValueError(
-                    f"{self.name}: {', '.join(map(repr, unknown))} not among its {table}: {_listed(names)}"
+                    f"{self.name}: {', '.join(map(repr, unknown))} not among its {table}: {_names_text(names)}"
                 )
             if missing := [n for n in names if n not in entries]:
                 raise ValueError(f"{self.name}: no value for {', '.join(map(repr, missing))} ({table})")
@@ -206,7 +206,9 @@ class System:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{self.name}: {table}: {_no_number(names, entries)}") from error
         if array.shape != (len(names),):
-            raise ValueError(f"{self.name}: {table} have shape ({len(names)},), not {array.shape}: {_listed(names)}")
+            raise ValueError(
+                f"{self.name}: {table} have shape ({len(names)},), not {array.shape}: {_names_text(names)}"
+            )
         if not np.isfinite(array).all():
             first = int(np.flatnonzero(~np.isfinite(array))[0])
             raise ValueError(f"{self.name}: {table}: {names[first]} is {array[first]}")
@@ -262,10 +264,10 @@ class System:
             raise ValueError(f"{where}: arguments must be named {ARGUMENTS}, not {tuple(function.name_in())}")
         tables = ("states", "controls", "algebraic", "parameters", "data")
         sizes = [(len(getattr(self, t)), t) for t in tables] + [(1, "time")]
-        for i, (size, what) in enumerate(sizes):
+        for i, (size, t) in enumerate(sizes):
             if function.numel_in(i) != size or (size and function.size2_in(i) != 1):
                 raise ValueError(
-                    f"{where}: argument {ARGUMENTS[i]} has shape {function.size_in(i)}, but there are {size} ({what})"
+                    f"{where}: argument {ARGUMENTS[i]} has shape {function.size_in(i)}, but there are {size} ({t})"
                 )
         if function.n_out() != 1 or function.size_out(0) != (rows, 1):
             shapes = [function.size_out(i) for i in range(function.n_out())]
@@ -277,8 +279,8 @@ def _no_number(names: Sequence[str], entry: Any) -> str:
     for name, value in zip(names, entry if isinstance(entry, list | tuple) else (), strict=False):
         if not isinstance(value, Real):
             return f"{name} is {reprlib.repr(value)}, not a number"
-    return f"{reprlib.repr(entry)} is neither a row of numbers nor a mapping of names: {_listed(names)}"
+    return f"{reprlib.repr(entry)} is neither a row of numbers nor a mapping of names: {_names_text(names)}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     return ", ".join(names) if names else "(none)"

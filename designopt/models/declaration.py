@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Set
 from functools import cached_property
 from typing import Annotated, Any, NotRequired, Required, TypedDict, TypeVar
 
-from designopt.dynamics.equations import DeclaredSymbols, placed
+from designopt.dynamics.equations import DeclaredSymbols, with_location
 from designopt.models.quantities import (
     Condition,
     ModelQuantity,
@@ -143,7 +143,7 @@ def _methods(
                 raise ValueError(f"model '{name}': " + "; ".join(wrong))
         except ValueError as error:
             names = [n for n in quantities if not isinstance(quantities[n], NumberInRange)]
-            raise PluginError(placed(str(error), target.equations, names)) from error  # type: ignore[attr-defined]
+            raise PluginError(with_location(str(error), target.equations, names)) from error  # type: ignore[attr-defined]
 
     def prepare(self: Any) -> None:
         """Derive and compile the equations."""

@@ -49,7 +49,7 @@ def with_modules(name: str, content: bytes, read: Callable[[Path], bytes | None]
     entries: list[tuple[str, bytes]] = []
 
     def add(importing: bytes) -> None:
-        for module in _imported(importing):
+        for module in _imports(importing):
             if module in modules or (text := read(folder / f"{module}.py")) is None:
                 continue
             modules[module] = text
@@ -60,7 +60,7 @@ def with_modules(name: str, content: bytes, read: Callable[[Path], bytes | None]
     return [*entries, (name, content)]
 
 
-def _imported(content: bytes) -> list[str]:
+def _imports(content: bytes) -> list[str]:
     """The top-level modules that a file imports anywhere; without those of Python and of designopt."""
     try:
         tree = ast.parse(content)

@@ -24,8 +24,8 @@ def code_of(plugin: Plugin) -> str:
     """``road.py:12: model 'road'``: the position and name of the plugin's code."""
     function = getattr(plugin.target, "evaluate", plugin.target)
     code = getattr(inspect.unwrap(function), "__code__", None)
-    where = f"{Path(code.co_filename).name}:{code.co_firstlineno}: " if code is not None else ""
-    return f"{where}{titled(plugin)}"
+    location = f"{Path(code.co_filename).name}:{code.co_firstlineno}: " if code is not None else ""
+    return f"{location}{titled(plugin)}"
 
 
 def value_text(value: Any) -> str:

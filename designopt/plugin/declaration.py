@@ -195,11 +195,11 @@ def _batch_size(name: str, target: Any, takes_rng: bool) -> int:
     return size
 
 
-def _later_settings(target: Any, settings: Mapping[str, Any], what: str) -> tuple[str, ...]:
+def _later_settings(target: Any, settings: Mapping[str, Any], owner: str) -> tuple[str, ...]:
     later = tuple(getattr(target, "later_settings", ()))
     for name in later:
         if name not in settings or settings[name].required:
-            raise PluginError(f"{what}: later_settings names '{name}', which is not a setting with a default")
+            raise PluginError(f"{owner}: later_settings names '{name}', which is not a setting with a default")
     return later
 
 

@@ -118,11 +118,11 @@ def _fields(quantities: Mapping[str, Quantity], declarations: Declared) -> dict[
     }
 
 
-def _check_names(what: str, names: Mapping[str, Any], annotations: Mapping[str, Any], plugin: ModelPlugin) -> None:
+def _check_names(kind: str, names: Mapping[str, Any], annotations: Mapping[str, Any], plugin: ModelPlugin) -> None:
     for name in names:
         if not isinstance(name, str) or not name.isidentifier():
             raise PluginError(
-                f"model '{plugin.name}' declares an {what} {name!r:.60}; a name has only letters, digits and"
+                f"model '{plugin.name}' declares an {kind} {name!r:.60}; a name has only letters, digits and"
                 " underscores"
             )
         if name in annotations:

@@ -138,16 +138,16 @@ def find(kind: Kind, name: str) -> Plugin:
     if len({e.distribution for e in entries}) > 1:
         owners = " and ".join(sorted({e.distribution for e in entries}))
         raise PluginError(f"{kind} '{bare}' is offered by {owners}; write 'distribution:{bare}' to choose")
-    declared = _declared_plugins.get((kind, bare))
-    if declared and not distribution:
-        return declared
+    known_plugin = _declared_plugins.get((kind, bare))
+    if known_plugin and not distribution:
+        return known_plugin
     if not entries and kind == "model" and bare in _plain and not distribution:
         return _models_of_functions[0](_plain[bare])
     if not entries:
         declared_plugin = names(kind)
         near = closest(bare, declared_plugin)
         hint = f"; did you mean '{near}'?" if near else ""
-        raise UnknownPlugin(f"no plugin named '{name}'", f"{hint} (installed: {_named(kind, declared_plugin)})")
+        raise UnknownPlugin(f"no plugin named '{name}'", f"{hint} (installed: {_names_text(kind, declared_plugin)})")
     matches = entries[0]
     try:
         plugin = getattr(matches.entry.load(), "__designopt__", None)
@@ -198,7 +198,7 @@ def refuse_while_loading() -> None:
         raise RunBegins
 
 
-def _named(kind: Kind, plugins: Collection[str]) -> str:
+def _names_text(kind: Kind, plugins: Collection[str]) -> str:
     """The names of plugins in a message; of very many the first ones, and the command that lists all."""
     if len(plugins) <= LISTED:
         return ", ".join(plugins) or "none"
@@ -217,8 +217,8 @@ def load_file(name: str, content: bytes) -> None:
     file, beside = plugin_file_of(name)
     modules = _beside.setdefault(file, {}) if beside else _beside.pop(file, {})
     digest = hashlib.blake2b(content, digest_size=8)
-    for imported in modules.values():
-        digest.update(imported.__name__.encode())
+    for loaded_module in modules.values():
+        digest.update(loaded_module.__name__.encode())
     module_name = f"{FILES}{digest.hexdigest()}"
     if module_name in sys.modules:
         if beside:

@@ -43,7 +43,7 @@ def entry_points(path: Sequence[str], prefix: str) -> Iterator[EntryPoint]:
     for entry in path:
         folder = entry or os.curdir
         if os.path.isfile(folder):
-            yield from _packed(folder, prefix, earlier)
+            yield from _in_archive(folder, prefix, earlier)
             continue
         try:
             names = sorted(os.listdir(folder))
@@ -56,10 +56,10 @@ def entry_points(path: Sequence[str], prefix: str) -> Iterator[EntryPoint]:
             distribution = _SEPARATORS.sub("-", stem.partition("-")[0]).lower()
             if distribution not in earlier:
                 earlier.add(distribution)
-                yield from _unpacked(Path(folder, name), prefix)
+                yield from _in_folder(Path(folder, name), prefix)
 
 
-def _unpacked(info: Path, prefix: str) -> Iterator[EntryPoint]:
+def _in_folder(info: Path, prefix: str) -> Iterator[EntryPoint]:
     try:
         text = (info / "entry_points.txt").read_text(encoding="utf-8", errors="replace")
     except OSError:  # most have none
@@ -82,14 +82,16 @@ def _unpacked(info: Path, prefix: str) -> Iterator[EntryPoint]:
             yield EntryPoint(group, name.strip(), module.strip(), attribute.strip(), about["Name"], about["Version"])
 
 
-def _packed(archive: str, prefix: str, earlier: set[str]) -> Iterator[EntryPoint]:
+def _in_archive(archive: str, prefix: str, earlier: set[str]) -> Iterator[EntryPoint]:
     """The entry points in a zip archive on the path."""
     from importlib.metadata import distributions
 
-    for installed in distributions(path=[archive]):
-        distribution = _SEPARATORS.sub("-", installed.name).lower()
+    for distribution_info in distributions(path=[archive]):
+        distribution = _SEPARATORS.sub("-", distribution_info.name).lower()
         if distribution not in earlier:
             earlier.add(distribution)
-            for e in installed.entry_points:
+            for e in distribution_info.entry_points:
                 if e.group.startswith(prefix):
-                    yield EntryPoint(e.group, e.name, e.module, e.attr, installed.name, installed.version)
+                    yield EntryPoint(
+                        e.group, e.name, e.module, e.attr, distribution_info.name, distribution_info.version
+                    )

@@ -44,9 +44,9 @@ def raise_location(error: BaseException, source: Path | None = None) -> str:
 
 def error_line(error: BaseException, source: Path | None = None) -> str:
     """An unexpected error in one line, with its `raise_location`."""
-    where = raise_location(error, source)
+    location = raise_location(error, source)
     text = " ".join(str(error).split())
-    return f"{where + ': ' if where else ''}{type(error).__name__}{': ' + text if text else ''}"
+    return f"{location + ': ' if location else ''}{type(error).__name__}{': ' + text if text else ''}"
 
 
 def definition_line(function: Callable[..., Any], name: str) -> str:

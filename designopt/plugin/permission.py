@@ -104,8 +104,8 @@ def permitted(model: Use[ModelPlugin], permission: Permission, built: Any = None
         if not item.in_study:
             executable = shutil.which(path or item.name)
             if executable is None:
-                where = f"'{path}' is not an executable file" if path else f"the program '{item.name}' is not on PATH"
-                raise CannotRun(f"{where}; install it, or say where it is: --allow {item.name}=PATH")
+                cause = f"'{path}' is not an executable file" if path else f"the program '{item.name}' is not on PATH"
+                raise CannotRun(f"{cause}; install it, or say where it is: --allow {item.name}=PATH")
             path = os.path.abspath(executable)
         paths[item.name] = path
     return replace(permission, programs=paths)
@@ -114,10 +114,10 @@ def permitted(model: Use[ModelPlugin], permission: Permission, built: Any = None
 def _refusal(model: str, item: ForeignCode, permission: Permission) -> str:
     near = closest(item.name, permission.programs)
     instead = f" instead of --allow {near}" if near else ""
-    what = f"the compiled code in '{item.name}'" if item.in_study else f"the program '{item.name}'"
+    subject = f"the compiled code in '{item.name}'" if item.in_study else f"the program '{item.name}'"
     why = "" if item.option == item.name else " (it is not on PATH: write its file after '=')"
     return (
-        f"model '{model}' runs {what}, which is not allowed; if you trust this study, add --allow {item.option}{why}"
+        f"model '{model}' runs {subject}, which is not allowed; if you trust this study, add --allow {item.option}{why}"
         f"{instead} (in Python: allow=['{item.option}'])"
     )
 

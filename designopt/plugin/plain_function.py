@@ -124,8 +124,8 @@ def _number(answer: Any, name: str) -> float:
     try:
         return float(answer)
     except (TypeError, ValueError) as error:
-        what = f"model '{name}' returned {type(answer).__name__}; return a number, or a mapping of names to numbers"
-        raise TypeError(what) from error
+        text = f"model '{name}' returned {type(answer).__name__}; return a number, or a mapping of names to numbers"
+        raise TypeError(text) from error
 
 
 make_models_of_functions_by(as_model)

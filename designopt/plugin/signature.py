@@ -35,8 +35,8 @@ def keyword_settings(function: Callable[..., Any]) -> dict[str, Field]:
     hints = typing.get_type_hints(namespace, getattr(inspect.unwrap(function), "__globals__", {}), include_extras=True)
     settings = {}
     for p in keywords:
-        required, hint = p.default is p.empty, hints.get(p.name, Any)
-        settings[p.name] = Field(p.name, hint, quantity(hint), required, None if required else p.default)
+        is_required, hint = p.default is p.empty, hints.get(p.name, Any)
+        settings[p.name] = Field(p.name, hint, quantity(hint), is_required, None if is_required else p.default)
     return settings
 
 
@@ -45,11 +45,11 @@ def dataclass_fields(hint: Any) -> dict[str, Field]:
     hints = typing.get_type_hints(hint, include_extras=True)
     fields = {}
     for item in (item for item in dataclasses.fields(hint) if item.init):
-        required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
-        default = None if required or item.default is dataclasses.MISSING else item.default
+        is_required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+        default = None if is_required or item.default is dataclasses.MISSING else item.default
         if item.default_factory is not dataclasses.MISSING:
             default = item.default_factory()
-        fields[item.name] = Field(item.name, hints[item.name], quantity(hints[item.name]), required, default)
+        fields[item.name] = Field(item.name, hints[item.name], quantity(hints[item.name]), is_required, default)
     return fields
 
 
@@ -61,15 +61,15 @@ def typed_dict(hint: Any) -> dict[str, Field] | None:
     hints = typing.get_type_hints(hint, include_extras=True)
     fields = {}
     for name, h in hints.items():
-        required = name in hint.__required_keys__
+        is_required = name in hint.__required_keys__
         if typing.get_origin(h) in (typing.Required, typing.NotRequired):
             # `__required_keys__` ignores NotRequired in annotations kept as text (PEP 563).
-            required = typing.get_origin(h) is typing.Required
+            is_required = typing.get_origin(h) is typing.Required
             h = typing.get_args(h)[0]
         about = quantity(h)
-        if required and about and about.default is not None:
+        if is_required and about and about.default is not None:
             raise PluginError(f"'{name}' of {hint.__name__} has a default: annotate it with NotRequired")
-        fields[name] = Field(name, h, about, required, about.default if about else None)
+        fields[name] = Field(name, h, about, is_required, about.default if about else None)
     return fields
 
 
@@ -91,9 +91,9 @@ def record_fields(record: Any) -> dict[str, Field]:
     return dataclass_fields(record) if members is None else members
 
 
-def filled(declared: type[T], values: Mapping[str, object]) -> T:
-    """The `values` inputs or conditions, with the defaults of the TypedDict `declared` for missing ones."""
-    return cast(T, {**_defaults(cast(Any, declared)), **values})
+def filled(table_type: type[T], values: Mapping[str, object]) -> T:
+    """The `values` inputs or conditions, with the defaults of the TypedDict `table_type` for missing ones."""
+    return cast(T, {**_defaults(cast(Any, table_type)), **values})
 
 
 @cache

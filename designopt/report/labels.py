@@ -56,6 +56,14 @@ def number(value: Any, digits: int = 4) -> str:
     return _trim(f"{value:.{max(0, digits - 1 - math.floor(math.log10(size)))}f}")
 
 
+def duration(seconds: float) -> str:
+    """A time span in a suitable unit."""
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{number(seconds / size, 3)} {unit}"
+    return f"{number(seconds, 3)} s"
+
+
 def answer_digits(result: Result) -> int:
     """Significant digits of the answer: solved trajectory programs have as many as published values, without those
     that their error estimate takes away."""

@@ -51,7 +51,13 @@ def notable_without_choice(result: Result) -> list[str]:
     """Clauses on the notable outputs above 0 of a study without objectives, which has no recommended design."""
     if result.problem.objectives:
         return []
-    return [f"{_extent(result, name, some)}: {q.description}" for name, q, some in _notable_outputs(result)]
+    clauses = []
+    for name, quantity, some in _notable_outputs(result):
+        texts = _explained(result, some, quantity.listed_by) if quantity.listed_by else []
+        texts = [text.strip() for text in texts[:_NAMED]] + ["and others"] * (len(texts) > _NAMED)
+        listing = f" ({'; '.join(texts)})" if texts else ""
+        clauses.append(f"{_extent(result, name, some)}: {quantity.description}{listing}")
+    return clauses
 
 
 def _notable_outputs(result: Result) -> Iterator[tuple[str, Quantity, Mask]]:
@@ -130,7 +136,7 @@ def unusual(result: Result) -> list[str]:
         row = 0
     else:
         return []
-    scales, unreached = display_scales(result), None
+    scales, unreached, mistakes = display_scales(result), None, ""
     for name, output in problem.model.plugin.outputs.items():
         quantity = output.quantity
         if quantity is None or quantity.usual is None or name not in result.outcomes.figures:
@@ -146,13 +152,15 @@ def unusual(result: Result) -> list[str]:
             texts = [number(factor * v) for v in (float(values[row, worst]), low, high)]
             reached = _within(result, beyond.max(axis=1))
             unreached = unreached if reached else len(clauses)
+            mistakes = mistakes if reached else mistakes or quantity.mistakes
             share = reached or "no feasible design is within"
             clauses.append(
                 f"{_having(result, name)} {texts[0]}{unit_text}{where}, beyond {texts[1]} to {texts[2]}{unit_text}"
                 f" ({quantity.description}){f'; {share}' if problem.objectives else ''}"
             )
     if unreached is not None and problem.objectives:
-        clauses[unreached] += f": check the inputs{', widen the space' if problem.space.free else ''}"
+        questions = f" ({mistakes})" if mistakes else ""
+        clauses[unreached] += f": check the inputs{questions}{', widen the space' if problem.space.free else ''}"
     return clauses
 
 

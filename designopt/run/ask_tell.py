@@ -62,7 +62,7 @@ def ask(study: StudyDefinition, store: Path, count: int, recall: Sequence[str | 
     waiting: tuple[Work, ...] = ()
     try:
         exists = (store / "journal.db").exists()
-        run_study(study, store, resume=exists, recall=recall, start=lambda expected: AskTellExecutor())
+        run_study(study, store, resume=exists, recall=recall, start=lambda evaluations: AskTellExecutor())
     except Waiting as wait:
         waiting = wait.works
     if any(work.kind == "program" for work in waiting):
@@ -178,15 +178,15 @@ def _correct(
         kind = {"scenario": "", "neighbour": f" (neighbour {evaluation.scenario_index})"}.get(
             evaluation.kind, f" ({evaluation.kind})"
         )
-        where = f"design {evaluation.number} in scenario '{evaluation.scenario}'{kind}"
+        subject = f"design {evaluation.number} in scenario '{evaluation.scenario}'{kind}"
         former = journal.evaluation(evaluation.key, "status, reason, outputs")
         if former is None:
-            raise ValueError(f"{where} has no result yet, so there is none to correct")
+            raise ValueError(f"{subject} has no result yet, so there is none to correct")
         results = former, record[4:7]
         before, after = ((status, reason, json.loads(outputs or "{}")) for status, reason, outputs in results)
         if before != after:
             corrections.append(record)
-            sentences[evaluation.key] = f"{where}: {_in_words(*results[1])}, formerly {_in_words(*results[0])}"
+            sentences[evaluation.key] = f"{subject}: {_in_words(*results[1])}, formerly {_in_words(*results[0])}"
     for sentence in sentences.values():
         journal.add_event(CORRECTED, sentence)
     if corrections:
@@ -221,8 +221,8 @@ def _row(
             {name for names in expression_names for name in names} - outputs.keys() - problem.figures.keys()
         )
     if unknown or missing:
-        what = f"'{missing[0]}' is missing" if missing else f"the model has no output '{unknown[0]}'"
-        raise ValueError(f"design {evaluation.number}: {what} in its result")
+        problem_text = f"'{missing[0]}' is missing" if missing else f"the model has no output '{unknown[0]}'"
+        raise ValueError(f"design {evaluation.number}: {problem_text} in its result")
     for name, use in problem.figures.items():
         needs = [need for need in use.plugin.needs if need not in outputs]
         if needs:

@@ -30,12 +30,14 @@ def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta
         if name not in present:
             raise BudgetError(f"no stage named '{name}'{nearest_or_all(name, present)}", path, name)
     return tuple(
-        dataclasses.replace(stage, budget=_changed(stage.budget, budget[stage.name])) if stage.name in budget else stage
+        dataclasses.replace(stage, budget=_with_limit(stage.budget, budget[stage.name]))
+        if stage.name in budget
+        else stage
         for stage in stages
     )
 
 
-def _changed(budget: Budget, limit: int | timedelta) -> Budget:
+def _with_limit(budget: Budget, limit: int | timedelta) -> Budget:
     if isinstance(limit, timedelta):
         return dataclasses.replace(budget, wall=limit.total_seconds())
     if isinstance(limit, bool) or not isinstance(limit, Integral) or limit < 1:

@@ -47,16 +47,16 @@ class FailurePolicy:
         self._failures = 0
         self._range = np.array([[np.inf], [-np.inf]]) * np.ones(len(space.free))
         self._choices: dict[int, set[float]] = {j: set() for j, p in enumerate(space.free) if p.kind == "choice"}
-        self._same: Counter[tuple[str, str, str]] = Counter()
+        self._counts: Counter[tuple[str, str, str]] = Counter()
 
-    def recall(self, evaluations: int, designs: Floats, failed: Iterable[tuple[int, str, str, str]]) -> None:
+    def recall(self, evaluations: int, designs: Floats, failures: Iterable[tuple[int, str, str, str]]) -> None:
         """Take over the counts of earlier sessions: all `evaluations`, and the failed ones as (design, status, reason,
         message). These do not end the run, because the user has resumed it."""
         self._evaluations += evaluations
         rows = []
-        for design, status, reason, message in failed:
+        for design, status, reason, message in failures:
             rows.append(design)
-            self._same[status, reason, raise_location(message)] += 1
+            self._counts[status, reason, raise_location(message)] += 1
         self._failures += len(rows)
         self._widen(designs[rows])
 
@@ -66,39 +66,39 @@ class FailurePolicy:
         self._evaluations += len(ok)
         if ok.all():
             return None
-        failed = np.flatnonzero(~ok & (status != CODE["invalid"]))
-        self._evaluations -= int((~ok).sum()) - len(failed)
-        if not len(failed):
+        rows = np.flatnonzero(~ok & (status != CODE["invalid"]))
+        self._evaluations -= int((~ok).sum()) - len(rows)
+        if not len(rows):
             return None
-        self._failures += len(failed)
-        self._widen(X[failed])
-        reasons = [self._follows(X[i], STATUSES[status[i]], *messages.get(int(i), ("", "", ""))) for i in failed]
+        self._failures += len(rows)
+        self._widen(X[rows])
+        reasons = [self._reason_to_stop(X[i], STATUSES[status[i]], *messages.get(int(i), ("", "", ""))) for i in rows]
         return next((reason for reason in reasons if reason), None) or self._too_many()
 
-    def _follows(self, x: Floats, status: str, reason: str, message: str, _: str) -> str | None:
-        """The policy of the study for a failure of this class."""
+    def _reason_to_stop(self, x: Floats, status: str, reason: str, message: str, _: str) -> str | None:
+        """Why the policy of the study ends the run at this failure, or None."""
         action = self._action.get(status, "infeasible")
         last = message.splitlines()[-1] if message else reason
         if action == "stop":
             values = in_words(self._space.parameters, self._space.values(x.tolist()))
             return f"stopped by on_failure at a design with the status '{status}': {values}: {last}"
-        where = raise_location(message)
-        self._same[status, reason, where] += 1
-        count = self._same[status, reason, where]
+        location = raise_location(message)
+        self._counts[status, reason, location] += 1
+        count = self._counts[status, reason, location]
         if action != "stop_repeated" or count < SAME_ERROR_LIMIT:
             return None
         fix = FIX if status == "error" else ""
-        return f"stopped: the same {status} {count} times{f' at {where}' if where else ''}: {last}{fix}"
+        return f"stopped: the same {status} {count} times{f' at {location}' if location else ''}: {last}{fix}"
 
     def _too_many(self) -> str | None:
         if self._share is None or self._evaluations < self._after or self._failures <= self._share * self._evaluations:
             return None
         return (
             f"stopped: {self._failures} of {self._evaluations} evaluations failed, more than the share {self._share:g} "
-            f"of stop_if_share_above; they failed within {self.where()}"
+            f"of stop_if_share_above; they failed within {self.failure_ranges()}"
         )
 
-    def where(self) -> str:
+    def failure_ranges(self) -> str:
         """The ranges of the parameters with failed evaluations, in words."""
         parts = []
         for j, p in enumerate(self._space.free):
@@ -131,10 +131,10 @@ class Attempts:
     ) -> None:
         self._retries = {**PLAIN.retries, **retries, PASSING: retry.times if retry else 0}
         self._retry = retry
-        self._ended: Counter[tuple[bytes, str]] = Counter()
+        self._outcome_counts: Counter[tuple[bytes, str]] = Counter()
         self._number: Counter[bytes] = Counter()
         for key, outcome, count in earlier:
-            self._ended[key, outcome] += count
+            self._outcome_counts[key, outcome] += count
             self._number[key] += count
 
     def __bool__(self) -> bool:
@@ -160,8 +160,8 @@ class Attempts:
     def add(self, key: bytes, outcome: str) -> tuple[int, bool]:
         """Count an attempt that ended as `outcome`: its number, and whether a further one follows."""
         self._number[key] += 1
-        self._ended[key, outcome] += 1
-        return self._number[key], self._ended[key, outcome] <= self._retries.get(outcome, 0)
+        self._outcome_counts[key, outcome] += 1
+        return self._number[key], self._outcome_counts[key, outcome] <= self._retries.get(outcome, 0)
 
 
 def raise_location(message: str | None) -> str:

@@ -65,13 +65,13 @@ def validate_chosen(study: StudyDefinition, dispatcher: Dispatcher, result: Resu
     dispatcher.run(pieces(work), len(work), tick=progress_tick(VALIDATION, study, dispatcher, len(work)))
 
 
-def progress_tick(what: str, study: StudyDefinition, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
-    """Reports the progress of `what`, with `total` evaluations, to the display, twice a second."""
+def progress_tick(step: str, study: StudyDefinition, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
+    """Reports the progress of `step`, with `total` evaluations, to the display, twice a second."""
     began, before = time.monotonic(), dispatcher.evaluations
     last = [began]
     names = steps(study)
-    names = names if what in names else (*names, what)
-    number = names.index(what) + 1
+    names = names if step in names else (*names, step)
+    number = names.index(step) + 1
 
     def tick() -> None:
         time_now = time.monotonic()
@@ -82,7 +82,7 @@ def progress_tick(what: str, study: StudyDefinition, dispatcher: Dispatcher, tot
         rate = count / (time_now - began)
         left = (total - count) / rate if rate else None
         state = (count, total, dispatcher.evaluations, dispatcher.failures, rate, time_now - began, left)
-        dispatcher.progress.update(Snapshot(what, number, len(names), *state))
+        dispatcher.progress.update(Snapshot(step, number, len(names), *state))
 
     return tick
 

@@ -48,7 +48,7 @@ _Task = Callable[[], Any]
 _Messages = queue.SimpleQueue["_Task | _Returned"]
 
 
-def _returned(task: _Task) -> _Returned:
+def _return_message(task: _Task) -> _Returned:
     try:
         return _Returned(task())
     except BaseException as error:
@@ -64,7 +64,7 @@ class ForeignSolver:
         self._to_solver: _Messages = queue.SimpleQueue()
         self._end: BaseException | None = None
         self._requests_after_end = 0
-        self._abandoned = False
+        self._is_abandoned = False
         self._left_in_call = False
 
     def solve(self, solve: Callable[[Evaluate], str | None]) -> str | None:
@@ -72,7 +72,7 @@ class ForeignSolver:
         of its stage, `StageEnded` for one that hangs beyond its time, and `Interrupted` on a stop request."""
         context = contextvars.copy_context()
         self._thread = threading.Thread(
-            target=lambda: self._to_run.put(_returned(lambda: context.run(solve, _Requests(self)))),
+            target=lambda: self._to_run.put(_return_message(lambda: context.run(solve, _Requests(self)))),
             name=SOLVER_THREAD,
             daemon=True,
         )
@@ -109,7 +109,7 @@ class ForeignSolver:
                 raise error
             self._requests_after_end += 1
             return _Returned(error=error)
-        answer = _returned(request)
+        answer = _return_message(request)
         if self._left_in_call and answer.error is not None:
             raise answer.error
         if isinstance(answer.error, (StageEnded, RunError, OSError)) or not isinstance(answer.error, Exception | None):
@@ -149,7 +149,7 @@ class ForeignSolver:
 
     def _abandon(self) -> None:
         """Leave the thread: it ends with an exception, or waits for ever if it catches all of them."""
-        self._abandoned = True
+        self._is_abandoned = True
         self._thread.name = f"{SOLVER_THREAD}-lost"  # it may hold locks
         self._to_solver.put(_Returned(error=EndIgnored("the run has ended")))
         ctypes.pythonapi.PyThreadState_SetAsyncExc(
@@ -160,14 +160,14 @@ class ForeignSolver:
 
     def request(self, task: _Task) -> Any:
         """The result of `task`, executed by the thread of the run."""
-        if self._abandoned:
+        if self._is_abandoned:
             self._refuse()
         self._to_run.put(task)
         while True:
             message = self._to_solver.get()
             if isinstance(message, _Returned):
                 return message.result()
-            self._to_run.put(_returned(message))
+            self._to_run.put(_return_message(message))
 
     def _refuse(self) -> NoReturn:
         """The answer to a request after the end of the run. Does not return to a solver that catches all."""

@@ -296,8 +296,8 @@ def line(s: Snapshot) -> str:
 
 def clock(seconds: float) -> str:
     """Shortest form of a time in seconds: 0:42, 3:05, 2:10:00."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+    minutes, remainder = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{remainder:02d}" if minutes >= 60 else f"{minutes}:{remainder:02d}"
 
 
 def duration(seconds: float) -> str:

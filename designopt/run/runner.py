@@ -117,8 +117,8 @@ def run_study(
         if start is None:
             is_local = execution.scheduler == "local" and execution.cluster is None
             (permitted if is_local else refuse_not_allowed)(study.model, permission)
-        failed = tuple(name for name, keep in execution.arrays.items() if keep == "failed")
-        permission = dataclasses.replace(permission, timeout=execution.timeout, keeps_failed=failed)
+        array_names = tuple(name for name, keep in execution.arrays.items() if keep == "failed")
+        permission = dataclasses.replace(permission, timeout=execution.timeout, keeps_failed=array_names)
         with_all_scenarios = with_validation(dataclasses.replace(study, execution=execution))
         starting = _Start(
             start
@@ -205,8 +205,8 @@ class _Start:
         self._frozen = False
         self.has_started = False
 
-    def __call__(self, expected: int) -> Executor:
-        executor = self._start(expected)
+    def __call__(self, evaluations: int) -> Executor:
+        executor = self._start(evaluations)
         self.has_started = True
         if not gc.get_freeze_count():
             gc.freeze()
@@ -290,13 +290,13 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
     """Begin a session; report changed code."""
     facts = provenance(study)
     try:
-        changed_modules, files, damaged = code_differences(store.path, facts)
+        changed_modules, files, warnings = code_differences(store.path, facts)
     except OSError as error:
         raise explain(error, store.path) from error
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
     for text in store.repairs:
         store.journal.add_event("repaired", f"journal.db was damaged: {text}")
-    for text in damaged:
+    for text in warnings:
         store.journal.add_event("warning", text)
     try:
         append_durably(store.path / "provenance.jsonl", json.dumps({"session": store.journal.session, **facts}))
@@ -365,7 +365,7 @@ def _run_stages(
         rng = np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=(stage_index,)))
         try:
             if stage.name in starting_designs:
-                start = _evaluated(run, starting_designs[stage.name])
+                start = _start_outcomes(run, starting_designs[stage.name])
             else:
                 start = _start(dispatcher.ledger, stage, designs_of)
             with calling(stage.solver.plugin, RunError, PluginError, StageEnded, Waiting, OSError):
@@ -389,7 +389,7 @@ def _solve(run: StageRun, rng: np.random.Generator, start: Outcomes) -> str | No
     return ForeignSolver(run).solve(lambda evaluate: solver.solve(run.problem, evaluate, rng, start))
 
 
-def _evaluated(run: StageRun, starting: start_from.StartingDesigns) -> Outcomes:
+def _start_outcomes(run: StageRun, starting: start_from.StartingDesigns) -> Outcomes:
     """Outcomes of the designs from another store, which are the first of the stage; without those that failed here."""
     text = f"stage {run.stage.name} starts from {starting.summary}"
     if not run.dispatcher.journal.has_event("start_from", text):

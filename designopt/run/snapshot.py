@@ -28,20 +28,22 @@ def snapshot(result: Result, looks: Sequence[tuple[float, int]]) -> Snapshot:
     stage = stages[number]
     in_stage = result.stage == stage.name
     total = stage.budget.evaluations
-    completed = int((in_stage & ~outcomes.invalid).sum())
+    complete_count = int((in_stage & ~outcomes.invalid).sum())
     (first, before), (last, newest) = looks[0], looks[-1]
     rate = (newest - before) / (last - first) if last > first else 0.0
     left = (
-        max(0, total - completed) * len(result.problem.scenarios) / rate if total is not None and rate > 0.0 else None
+        max(0, total - complete_count) * len(result.problem.scenarios) / rate
+        if total is not None and rate > 0.0
+        else None
     )
     F = outcomes.objectives[outcomes.feasible]
     best = {o.name: o.sign * float(F[:, j].min()) for j, o in enumerate(result.problem.objectives) if len(F)}
     session = result.sessions[-1] if result.sessions else {}
     until = float(session.get("ended") or time.time())
-    elapsed = max(0.0, until - float(session.get("started") or until))
+    duration = max(0.0, until - float(session.get("started") or until))
     failures = sum(n for (status, _), n in result.failures().items() if status != "invalid")
     invalid, count = int(np.sum(in_stage & outcomes.invalid)), len(steps(result.study))
     return Snapshot(
-        stage.name, number + 1, count, completed, total, counts["evaluations"], failures, rate, elapsed, left,
+        stage.name, number + 1, count, complete_count, total, counts["evaluations"], failures, rate, duration, left,
         best, invalid, running(result.path) if at_work(result.path) else (),
     )  # fmt: skip

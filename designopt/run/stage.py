@@ -94,7 +94,7 @@ class StageRun:
         self.dispatcher.check()
         talk = LookAheadLoop(self, ask, tell, look_ahead)
         self._dispatch(talk.work(), look_ahead, lambda: self.show(0), talk.missing)
-        if talk.ended:
+        if talk.has_ended:
             if not talk.missing() and self.out_of_time():
                 self._end(frozenset())
             raise StageEnded
@@ -104,7 +104,7 @@ class StageRun:
         budget, but no evaluations. Raises `StageEnded`."""
         self.dispatcher.check()
         batch = ProgramBatch(self.dispatcher, self.stage, self.number - 1, self.admitted(X), chains, seeds)
-        self._complete(batch, ticking(lambda completed: self.show(completed, batch=len(X)), batch), arrays=ARRAYS)
+        self._complete(batch, ticking(lambda solved_count: self.show(solved_count, batch=len(X)), batch), arrays=ARRAYS)
         return batch.outcome()
 
     def cheap(self, X: Floats) -> Outcomes:
@@ -190,9 +190,11 @@ class StageRun:
         missing: Callable[[], frozenset[int]],
     ) -> None:
         arrays = tuple(name for name, keep in self.dispatcher.execution.arrays.items() if keep == "all")
-        expected = designs * len(self.problem.scenarios)
+        evaluations = designs * len(self.problem.scenarios)
         try:
-            self.dispatcher.run(work, expected, arrays=arrays, time_left=self._time_left, tick=tick, at_stake=AT_STAKE)
+            self.dispatcher.run(
+                work, evaluations, arrays=arrays, time_left=self._time_left, tick=tick, at_stake=AT_STAKE
+            )
         except StageEnded:
             self._end(missing())
             raise
@@ -207,7 +209,7 @@ class StageRun:
     def out_of_time(self) -> bool:
         """Whether no new design may be requested. Known and invalid designs also take time; those of a replay were in
         time."""
-        return self.asks >= len(self.points.recorded) and self._time_left() <= 0.0
+        return self.asks >= len(self.points.record_numbers) and self._time_left() <= 0.0
 
     def ended_before(self, asks: int) -> bool:
         """Whether the stage reached its time limit, in an earlier session, before this number of requests."""
@@ -227,10 +229,10 @@ class StageRun:
         """End the stage, unless it `has_ended`, without its solver, which goes on for longer than `patience`."""
         if not has_ended:
             self._end(frozenset())
-        what = "return after its end" if has_ended else "request a design after its time"
+        action = "return after its end" if has_ended else "request a design after its time"
         name = self.stage.solver.plugin.name
         self._event_once(
-            "stage_ended", f"stage {self.stage.name}: the solver '{name}' did not {what} within {patience}"
+            "stage_ended", f"stage {self.stage.name}: the solver '{name}' did not {action} within {patience}"
         )
 
     def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
@@ -285,20 +287,20 @@ class StageRun:
         if time_now - self._last_shown < 0.5 and not force:
             return
         self._last_shown = time_now
-        elapsed = self.budget.elapsed
+        seconds = self.budget.elapsed
         computed_count = self.dispatcher.evaluations - self._computed_before
         total = self.stage.budget.evaluations
-        completed = self._valid + ready + int(self.budget.cheap)
+        count = self._valid + ready + int(self.budget.cheap)
         if total is None and batch:
             total = self._valid + batch
-        rate = computed_count / elapsed if elapsed > 0.0 else 0.0
+        rate = computed_count / seconds if seconds > 0.0 else 0.0
         left = None
         if (
             total is not None
-            and (completed >= total or (elapsed >= SETTLED[0] and computed_count >= SETTLED[1]))
+            and (count >= total or (seconds >= SETTLED[0] and computed_count >= SETTLED[1]))
             and rate > 0.0
         ):
-            left = max(0, total - completed) * len(self.problem.scenarios) / rate
+            left = max(0, total - count) * len(self.problem.scenarios) / rate
         best = {
             o.name: o.sign * float(value)
             for o, value in zip(self.problem.objectives, self.dispatcher.best, strict=True)
@@ -306,8 +308,8 @@ class StageRun:
         }
         failures = self.dispatcher.failures
         snapshot = Snapshot(
-            self.stage.name, self.number, self.steps, completed, total, self.dispatcher.evaluations, failures, rate,
-            elapsed, left, best, self.tells - self._valid + invalid, self.dispatcher.running(),
+            self.stage.name, self.number, self.steps, count, total, self.dispatcher.evaluations, failures, rate,
+            seconds, left, best, self.tells - self._valid + invalid, self.dispatcher.running(),
         )  # fmt: skip
         self.dispatcher.progress.update(snapshot)
 

@@ -84,13 +84,13 @@ def _order(outcomes: Outcomes) -> Integers:
 
 
 def take(
-    study: StudyDefinition, problem: Problem, path: Path, recorded: Mapping[str, StartingDesigns] | None = None
+    study: StudyDefinition, problem: Problem, path: Path, records: Mapping[str, StartingDesigns] | None = None
 ) -> dict[str, StartingDesigns]:
-    """Designs for the stages of `study`, whose store is `path`, from other stores and the `recorded` ones, by stage.
+    """Designs for the stages of `study`, whose store is `path`, from other stores and the `records` ones, by stage.
 
     Raises `StoreError` if one of them cannot be read, or its designs do not have the parameters of this problem.
     """
-    designs_of_stage = dict(recorded or {})
+    designs_of_stage = dict(records or {})
     for stage in study.stages:
         origin = stage.start_from
         if origin is not None and origin.store is not None and stage.name not in designs_of_stage:
@@ -101,9 +101,9 @@ def take(
 
 
 def settle(
-    study: StudyDefinition, problem: Problem, path: Path, proposed: Mapping[str, StartingDesigns]
+    study: StudyDefinition, problem: Problem, path: Path, proposals: Mapping[str, StartingDesigns]
 ) -> dict[str, StartingDesigns]:
-    """Designs for the stages from other stores: as recorded in the store `path`, else as `proposed`; recorded from
+    """Designs for the stages from other stores: as recorded in the store `path`, else as `proposals`; recorded from
     now on."""
     file = path / FILE
     try:
@@ -114,23 +114,23 @@ def settle(
         raise explain(error, path) from error
     with reading(path, FILE):
         width = len(problem.space.free)
-        recorded = {
+        records = {
             name: StartingDesigns(
                 str(record["store"]), np.array(record["designs"], float).reshape(-1, width), int(record["left_out"])
             )
             for name, record in json.loads(text).items()
         }
-        for name, designs in recorded.items():
+        for name, designs in records.items():
             if not _within(problem.space, designs.X):
                 raise ValueError(f"a design of stage '{name}' is outside the space")
-    settled = take(study, problem, path, {**proposed, **recorded})
-    if settled.keys() != recorded.keys():
-        data = {n: {"store": t.store, "designs": t.X.tolist(), "left_out": t.left_out} for n, t in settled.items()}
+    starts = take(study, problem, path, {**proposals, **records})
+    if starts.keys() != records.keys():
+        data = {n: {"store": t.store, "designs": t.X.tolist(), "left_out": t.left_out} for n, t in starts.items()}
         try:
             write_durably(file, json.dumps(data).encode())
         except OSError as error:
             raise explain(error, path) from error
-    return settled
+    return starts
 
 
 def _within(space: Space, X: Floats) -> bool:
@@ -193,7 +193,7 @@ def translated(X: Floats, theirs: Space, ours: Space) -> Floats:
     column = {p.name: j for j, p in enumerate(theirs.free)}
     source = {p.name: p for p in theirs.parameters}
     active = theirs.active(X)
-    translated = np.zeros((len(X), len(ours.free)))
+    designs_here = np.zeros((len(X), len(ours.free)))
     inside = np.ones(len(X), bool)
     inactive: dict[str, Mask] = {}
     for p in ours.parameters:
@@ -201,25 +201,25 @@ def translated(X: Floats, theirs: Space, ours: Space) -> Floats:
         if source_parameter is None:  # unknown there: no design that needs it is one of ours
             if p.kind != "fixed":
                 inactive[p.name] = np.ones(len(X), bool)
-                translated[:, ours.names.index(p.name)] = _inside(p)
+                designs_here[:, ours.names.index(p.name)] = _inside(p)
             continue
         j = column.get(p.name)
         values = [
             source_parameter.values[0] if j is None else display_value(source_parameter, x)
             for x in (X[:, 0 if j is None else j]).tolist()
         ]
-        used = np.ones(len(X), bool) if j is None else active[:, j]
+        is_active = np.ones(len(X), bool) if j is None else active[:, j]
         entries = np.array([_entry(p, source_parameter, value) for value in values], float).reshape(len(X))
         if p.kind == "fixed":
-            inside &= ~used | np.isfinite(entries)
+            inside &= ~is_active | np.isfinite(entries)
         else:
-            inactive[p.name] = ~used
-            inside &= ~used | np.isfinite(entries)
-            translated[:, ours.names.index(p.name)] = np.where(np.isfinite(entries), entries, _inside(p))
-    needed = ours.active(translated)
+            inactive[p.name] = ~is_active
+            inside &= ~is_active | np.isfinite(entries)
+            designs_here[:, ours.names.index(p.name)] = np.where(np.isfinite(entries), entries, _inside(p))
+    needs = ours.active(designs_here)
     for j, p in enumerate(ours.free):
-        inside &= ~(needed[:, j] & inactive[p.name])
-    designs = ours.impute(translated[inside])
+        inside &= ~(needs[:, j] & inactive[p.name])
+    designs = ours.impute(designs_here[inside])
     designs = designs[ours.relation_violation(designs) <= 0.0]
     _, first = np.unique(designs, axis=0, return_index=True)
     return designs[np.sort(first)]
@@ -228,10 +228,10 @@ def translated(X: Floats, theirs: Space, ours: Space) -> Floats:
 def _entry(p: DesignVariable, source_parameter: DesignVariable, value: Any) -> float:
     """The column entry of `p` for a `value` of the same parameter elsewhere; NaN if `p` does not admit it."""
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
-    number = _converted(float(value), source_parameter.unit, p.unit) if numeric else np.nan
+    number = _in_unit(float(value), source_parameter.unit, p.unit) if numeric else np.nan
     if p.kind in ("choice", "fixed"):
-        same = [i for i, choice in enumerate(p.values) if _same(choice, value, number)]
-        return float(same[0]) if same else np.nan
+        matches = [i for i, choice in enumerate(p.values) if _is_equal(choice, value, number)]
+        return float(matches[0]) if matches else np.nan
     if p.kind == "int":
         nearest_integer = float(np.rint(number))
         number = (
@@ -241,11 +241,11 @@ def _entry(p: DesignVariable, source_parameter: DesignVariable, value: Any) -> f
     return min(max(number, p.low), p.high) if p.low - room <= number <= p.high + room else np.nan
 
 
-def _converted(value: float, unit: str, to: str) -> float:
+def _in_unit(value: float, unit: str, to: str) -> float:
     return value if unit == to else units.convert(value, unit, to)
 
 
-def _same(choice: Any, value: Any, number: float) -> bool:
+def _is_equal(choice: Any, value: Any, number: float) -> bool:
     """Whether `choice` equals `value`, which is `number` in the unit of `choice`, NaN for text and truth values."""
     if np.isfinite(number) and isinstance(choice, (int, float)) and not isinstance(choice, bool):
         return abs(number - choice) <= ROUNDING * max(abs(number), abs(choice))

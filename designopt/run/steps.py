@@ -12,8 +12,8 @@ TOLERANCES, VALIDATION = "tolerances", "validation"
 def steps(study: StudyDefinition) -> tuple[str, ...]:
     """The names of the steps of a run of `study`, as far as the study says so: neighbours within assumed tolerances
     depend on the number of designs, which only a budget in evaluations states."""
-    further = [TOLERANCES] * _has_neighbours(study) + [VALIDATION] * (study.validate is not None)
-    return (*(stage.name for stage in study.stages), *further)
+    additional_steps = [TOLERANCES] * _has_neighbours(study) + [VALIDATION] * (study.validate is not None)
+    return (*(stage.name for stage in study.stages), *additional_steps)
 
 
 def _has_neighbours(study: StudyDefinition) -> bool:
@@ -23,5 +23,5 @@ def _has_neighbours(study: StudyDefinition) -> bool:
     if tolerances.neighbours is not None:
         return tolerances.neighbours > 0
     designs = sum(stage.budget.evaluations or 0 for stage in study.stages)
-    chosen = len(study.choose) + (objectives + 1 if objectives > 1 else 1)
-    return not tolerances.assumed or designs >= enough_for(chosen)
+    count = len(study.choose) + (objectives + 1 if objectives > 1 else 1)
+    return not tolerances.assumed or designs >= enough_for(count)

@@ -92,9 +92,9 @@ def _number(text: str | None) -> float | None:
 
 def _age(pid: int) -> float:
     """Seconds since process `pid` started; 0 if not available."""
-    started = process_start(pid)
+    start = process_start(pid)
     try:
         up = float(Path("/proc/uptime").read_text().split()[0])
     except (OSError, ValueError, IndexError):
         return 0.0
-    return max(0.0, up - float(started) / os.sysconf("SC_CLK_TCK")) if started else 0.0
+    return max(0.0, up - float(start) / os.sysconf("SC_CLK_TCK")) if start else 0.0

@@ -21,22 +21,22 @@ ROBUST = 24
 
 def plan(study: StudyDefinition, tolerances: Tolerances, result: Result) -> dict[int, int]:
     """Number of neighbours of designs, by row; it depends on numbers alone, so that a resumed run gets the same."""
-    named = {label: row for label, row in result.chosen().items() if label != "robust"}
-    chosen = [row for row in dict.fromkeys(named.values()) if not result.outcomes.failed[row]]
+    row_of_label = {label: row for label, row in result.chosen().items() if label != "robust"}
+    rows = [row for row in dict.fromkeys(row_of_label.values()) if not result.outcomes.failed[row]]
     total = int(SHARE * len(result.outcomes))
     each = tolerances.neighbours
     if each is None and tolerances.assumed:
-        each = min(MOST, total // max(1, len(chosen)))
+        each = min(MOST, total // max(1, len(rows)))
         each = 0 if each < LEAST else each
     elif each is None:
         each = MOST
     if not each:
         return {}
     if any(choice.method == "robust" for choice in study.choose):
-        chosen = list(dict.fromkeys([*chosen, *with_margins(result)]))
-    left = tolerances.front if tolerances.front is not None else max(0, total - each * len(chosen))
-    rest_of_front = [row for row in result.front().tolist() if row not in chosen]
-    return dict.fromkeys([*chosen, *spread_over(rest_of_front, left // each)], each)
+        rows = list(dict.fromkeys([*rows, *with_margins(result)]))
+    left = tolerances.front if tolerances.front is not None else max(0, total - each * len(rows))
+    rest_of_front = [row for row in result.front().tolist() if row not in rows]
+    return dict.fromkeys([*rows, *spread_over(rest_of_front, left // each)], each)
 
 
 def with_margins(result: Result) -> list[int]:
@@ -50,8 +50,8 @@ def with_margins(result: Result) -> list[int]:
     distance = decision.distance_from_ideal(outcomes.objectives[rows], outcomes.objectives[front])
     margin = -beyond[rows]
     levels = float(margin.max()) * np.linspace(0.0, 1.0, ROBUST) ** 2
-    picked = [int(rows[np.argmin(np.where(margin >= level, distance, np.inf))]) for level in levels]
-    return list(dict.fromkeys(picked))
+    candidates = [int(rows[np.argmin(np.where(margin >= level, distance, np.inf))]) for level in levels]
+    return list(dict.fromkeys(candidates))
 
 
 def neighbours_to_do(study: StudyDefinition, dispatcher: Dispatcher, tolerances: Tolerances) -> Work | None:
@@ -60,10 +60,10 @@ def neighbours_to_do(study: StudyDefinition, dispatcher: Dispatcher, tolerances:
     if tolerances.assumed and SHARE * len(ledger.designs) < LEAST:
         return None
     result = dispatcher.result(study)
-    planned = plan(study, tolerances, result)
-    if not planned:
+    counts = plan(study, tolerances, result)
+    if not counts:
         return None
-    problem, rows, count = ledger.problem.unshifted, list(planned), max(planned.values())
+    problem, rows, count = ledger.problem.unshifted, list(counts), max(counts.values())
     X = result.outcomes.X[rows]
     N = neighbours(problem, tolerances, X, count, study.seed)
     todo: dict[bytes, tuple[int, int, int]] = {}

@@ -62,17 +62,17 @@ class Auto:
     cost: Annotated[float, Quantity("s", "duration of one evaluation; default: seconds or more", gt=0.0)] | None = None
 
     @property
-    def _few(self) -> bool:
+    def _suits_gaussian_process(self) -> bool:
         """Whether evaluations are few and expensive enough for a Gaussian process."""
         return self.evaluations <= FEW and (self.cost is None or self.cost >= WORTHWHILE)
 
     def wants_gradient(self) -> bool:
         """Whether the chosen solver uses the model's derivatives (`gp` does)."""
-        return self._few
+        return self._suits_gaussian_process
 
     def wants_cheap(self) -> bool:
         """Whether the chosen solver uses cheap evaluations (`gp` does)."""
-        return self._few
+        return self._suits_gaussian_process
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` without free parameters or objectives."""
@@ -80,22 +80,22 @@ class Auto:
 
     def minimum_budget(self, problem: Problem) -> int:
         """That of the chosen solver."""
-        chosen = self.choice(problem)
-        has = find("solver", chosen.name).has_minimum_budget
-        return int(chosen.use.build().minimum_budget(problem)) if has else 0
+        choice = self.choice(problem)
+        has = find("solver", choice.name).has_minimum_budget
+        return int(choice.use.build().minimum_budget(problem)) if has else 0
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:
         """Report the choice, and search with the chosen solver."""
-        chosen = self.choice(problem)
-        evaluate.note("solver_chosen", str(chosen))
-        ended: str | None = chosen.use.build().solve(problem, evaluate, rng, start)
-        return ended
+        choice = self.choice(problem)
+        evaluate.note("solver_chosen", str(choice))
+        end_reason: str | None = choice.use.build().solve(problem, evaluate, rng, start)
+        return end_reason
 
     def choice(self, problem: Problem) -> Chosen:
         """The solver for `problem`."""
         m, d, n = len(problem.objectives), len(problem.space.free), self.evaluations
         facts = f"planned for {n} {of_number(n, 'design')}, {plural(m, 'objective')} and {plural(d, 'parameter')}"
-        if self._few and 1 <= m <= FRONTS:
+        if self._suits_gaussian_process and 1 <= m <= FRONTS:
             return Chosen("gp", {}, f"{facts}: a surrogate search needs the fewest designs")
         settings = {"population": population(n, 100)}
         if m > 1:

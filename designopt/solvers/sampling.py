@@ -160,10 +160,10 @@ class LatinHypercube:
 
     def _check_cost(self, dimension: int) -> None:
         """Raises `InvalidSetting` if an optimization takes too long: its cost is quadratic in the number of designs."""
-        most = {"random-cd": 2000, "lloyd": 1000}.get(self.optimization, MOST_POINTS)
-        if self.samples > most:
+        limit = {"random-cd": 2000, "lloyd": 1000}.get(self.optimization, MOST_POINTS)
+        if self.samples > limit:
             raise InvalidSetting(
-                "optimization", f"'{self.optimization}' spreads at most {most} samples, not {self.samples}"
+                "optimization", f"'{self.optimization}' spreads at most {limit} samples, not {self.samples}"
             )
         if self.optimization == "lloyd" and dimension > MOST_CELLS:
             text = f"'lloyd' takes at most {MOST_CELLS} parameters, not {dimension}; use 'random-cd'"

@@ -174,8 +174,8 @@ class Morris:
         if self.levels % 2:
             raise InvalidSetting("levels", f"an even number is needed; take {self.levels - 1} or {self.levels + 1}")
         if self.trajectories * self.resamples > MOST_RESAMPLED:
-            most = MOST_RESAMPLED // self.trajectories
-            raise InvalidSetting("resamples", f"at most {most} for {self.trajectories} trajectories")
+            limit = MOST_RESAMPLED // self.trajectories
+            raise InvalidSetting("resamples", f"at most {limit} for {self.trajectories} trajectories")
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
         """Evaluate all trajectories in one batch."""
@@ -277,13 +277,13 @@ def _indices(
     for name, unit, y in _series(problem, outcomes, settings.outputs):
         by_block = y[: len(y) // block * block].reshape(-1, block)
         complete = np.isfinite(by_block).all(axis=1)
-        used = int(complete.sum())
+        count = int(complete.sum())
         measures: dict[str, Floats] = {}
         why = ""
         complete_values = by_block[complete].ravel()
-        if used < max(2, math.ceil(MIN_SHARE * blocks)):
+        if count < max(2, math.ceil(MIN_SHARE * blocks)):
             why = (
-                f"{used} of {blocks} blocks of {block} designs are complete; indices need {MIN_SHARE:.0%} of them, "
+                f"{count} of {blocks} blocks of {block} designs are complete; indices need {MIN_SHARE:.0%} of them, "
                 "because fewer do not represent the space."
             ).replace("%", " %")
         elif float(np.ptp(complete_values)) <= CONSTANT * float(np.abs(complete_values).max()):
@@ -295,7 +295,7 @@ def _indices(
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # a resample without variation: its interval shows this
                 measures = measure(rows, complete_values)
-        influences.append(Influence(name, unit, blocks, used, measures, why))
+        influences.append(Influence(name, unit, blocks, count, measures, why))
     return Indices(method, settings.confidence, block, problem.space.names, tuple(influences))
 
 

@@ -19,16 +19,20 @@ from designopt.store import safe_files
 
 
 def plugin_options(path: Path, passed_names: Collection[str] = ()) -> str:
-    """The options for the files that declare the plugins of the store `path`, each after a space; without those whose
-    names are `passed_names`."""
+    """The options for `plugin_files`, each after a space."""
+    return "".join(f" --plugin {shlex.quote(name)}" for name in plugin_files(path, passed_names))
+
+
+def plugin_files(path: Path, passed_names: Collection[str] = ()) -> list[str]:
+    """The files that declare the plugins of the store `path`, as they are reached from the present folder; without
+    those whose names are `passed_names`."""
     try:
         data = json.loads(safe_files.read_bytes(path / "problem.json"))
         files = [name for file in data["study"]["plugin_files"] if not plugin_file_of(name := file["name"])[1]]
         names = [name for name in [*files, *data.get("declared_in", ())] if Path(name).name not in passed_names]
-        present = [_from_here(name, path, data.get("working_folder", "")) for name in names]
-        return "".join(f" --plugin {shlex.quote(name)}" for name in present)
+        return [_from_here(name, path, data.get("working_folder", "")) for name in names]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return ""
+        return []
 
 
 def _from_here(file: str, path: Path, working_folder: str) -> str:

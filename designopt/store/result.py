@@ -19,7 +19,7 @@ from designopt.counts import plural
 from designopt.printable import one_line
 from designopt.problem import Outcomes, Problem
 from designopt.solvers.listed_designs import listed_names, rows_by_name
-from designopt.store.errors import RunError, StoreError, made_elsewhere, reading, scoring
+from designopt.store.errors import RunError, StoreError, made_elsewhere, plugin_files, reading, scoring
 from designopt.store.folder import read_study
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
@@ -32,6 +32,7 @@ from designopt.store.views.programs import ProgramRecord, best_program, better_m
 from designopt.store.views.single_evaluations import SingleEvaluations
 from designopt.store.views.tolerances import ToleranceResults, read_neighbours
 from designopt.store.views.validation import ValidationResults, read_validation
+from designopt.study.language.errors import StudyError
 from designopt.study.stated_units import in_stated_units, stated_designs
 from designopt.study.study import StudyDefinition
 
@@ -100,7 +101,13 @@ class Result:
         if self.stored is not None:
             return self.stored.with_changes(overrides).in_stated_units
         original, changes = self.original or self, (*self.changes, *overrides)
-        study = changed_study(original.study, self.path, changes, lambda: original.outcomes.figures)
+        try:
+            study = changed_study(original.study, self.path, changes, lambda: original.outcomes.figures)
+        except StudyError as error:
+            if files := plugin_files(self.path):
+                store = f"open_store({str(self.path)!r}, plugin_files={files})"
+                error.add_note(f"The run used {', '.join(files)}, which may be needed here too: {store}")
+            raise
         return Result(self.path, study, Problem.from_study(study), original=original, changes=changes)
 
     def scored_by(self, study: StudyDefinition, changes: Sequence[str] = ()) -> Result:

@@ -59,17 +59,17 @@ class _Sections:
 
 def check_study(
     data: Any,
-    read: Files,
+    files: Files,
     problem_of: Callable[[StudyDefinition], Any] | None = None,
     *,
     folder: pathlib.Path | None = None,
-    typed: Callable[[Path], bool] = lambda path: False,
+    on_command_line: Callable[[Path], bool] = lambda path: False,
 ) -> tuple[StudyDefinition | None, list[Finding]]:
     """The study described by `data` (without its text), or None and all mistakes.
 
-    `folder` and `typed` as in `Context`.
+    `folder` and `on_command_line` as in `Context`.
     """
-    ctx = Context(read, folder, typed)
+    ctx = Context(files, folder, on_command_line)
     if not isinstance(data, Mapping):
         return None, [
             Finding((), f"a study file is a mapping with 'study', 'model', 'space' ..., not {value_text(data)}")

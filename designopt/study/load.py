@@ -173,11 +173,11 @@ def _checked_study(
             wrong.extend(error.issues)
 
     def checked(root: Node) -> tuple[StudyDefinition | None, list[Finding]]:
-        def typed(path: Sequence[str | int]) -> bool:
+        def on_command_line(path: Sequence[str | int]) -> bool:
             _, node = locate(root, path)
             return node is not None and not node.span.source.lines
 
-        return check_study(root.data(), read, problem_of, folder=folder, typed=typed)
+        return check_study(root.data(), read, problem_of, folder=folder, on_command_line=on_command_line)
 
     study, findings = checked(root)
     if findings and overrides:  # not a mistake of the file: it is valid without them
@@ -300,8 +300,8 @@ def _plain(value: Any) -> Any:
         assert not isinstance(part.use, str)
         return {"use": part.use.name, **{k: _plain(v) for k, v in part.settings.items() if v is not None}}
     if isinstance(value, Mapping):
-        declared = as_part(value.get("use"))
-        if declared is not None:
+        outer_part = as_part(value.get("use"))
+        if outer_part is not None:
             return {**_plain(value["use"]), **{str(k): _plain(v) for k, v in value.items() if k != "use"}}
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

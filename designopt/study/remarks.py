@@ -56,7 +56,7 @@ def remarks(study: StudyDefinition) -> list[str]:
     words = ", ".join([*names_with_units[:NAMED], *remainder])
     notes = [f"note: no unit given, the model's is assumed: {words}"] if names_with_units else []
     of_model = [*study_remarks(study), *model_remarks(study)]
-    lines = [*_mixed(study), *_loose_limits(study), *_few_parameters(study), *_empty_parts(study)]
+    lines = [*_mixed_values(study), *_loose_limits(study), *_few_parameters(study), *_empty_parts(study)]
     return [*notes, *lines, *(f"note: {remark}" for remark in of_model)]
 
 
@@ -130,24 +130,24 @@ def model_remarks(study: StudyDefinition) -> list[str]:
             for remark in model.remarks(scenario.values):
                 scenarios.setdefault(str(remark), []).append(scenario.name)
     lines = [
-        remark if len(names) == len(study.scenarios) else f"{remark} (scenario {_some(names)})"
+        remark if len(names) == len(study.scenarios) else f"{remark} (scenario {_first_of(names)})"
         for remark, names in scenarios.items()
     ]
     return [*lines[:REMARKS], *([f"{len(lines) - REMARKS} more remarks"] if len(lines) > REMARKS else [])]
 
 
-def _some(names: list[str]) -> str:
+def _first_of(names: list[str]) -> str:
     return f"{names[0]} and {plural(len(names) - 1, 'other')}" if len(names) > 1 else names[0]
 
 
-def _mixed(study: StudyDefinition) -> Iterator[str]:
+def _mixed_values(study: StudyDefinition) -> Iterator[str]:
     scenarios = study.scenarios if study.model.plugin.conditions is None else ()
     for name in dict.fromkeys(name for scenario in scenarios for name in scenario.values):
         condition_values = {scenario.name: scenario.values[name] for scenario in scenarios if name in scenario.values}
-        texts = [(where, value) for where, value in condition_values.items() if isinstance(value, str)]
+        texts = [(scenario_name, value) for scenario_name, value in condition_values.items() if isinstance(value, str)]
         if texts and any(is_number(value) for value in condition_values.values()):
-            where, value = texts[0]
-            yield f"note: condition {name} is the text '{value}' in scenario {where}, but a number in others"
+            scenario_name, value = texts[0]
+            yield f"note: condition {name} is the text '{value}' in scenario {scenario_name}, but a number in others"
 
 
 def _loose_limits(study: StudyDefinition) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _few_parameters(study: StudyDefinition) -> Iterator[str]:
     free = [p.name for p in study.space if p.kind != "fixed"]
     for stage in study.stages:
         least = stage.solver.plugin.suits_parameters
-        if len(free) < least:
+        if 0 < len(free) < least:
             yield (
                 f"note: solver {stage.solver.plugin.name} is made for at least {least} free parameters; with"
                 f" {' and '.join(free)} alone slsqp or nelder_mead need fewer designs (with several 'starts', if there"

@@ -60,8 +60,8 @@ def stated_designs(study: StudyDefinition, X: Floats) -> Floats:
 
 def _parameter(p: DesignVariable, parameters: Mapping[str, DesignVariable]) -> DesignVariable:
     when = {
-        name: tuple(stated_value(parameters[name], value) for value in admitted) if name in parameters else admitted
-        for name, admitted in p.when.items()
+        name: tuple(stated_value(parameters[name], value) for value in entries) if name in parameters else entries
+        for name, entries in p.when.items()
     }
     if not p.stated:
         return replace(p, when=when)

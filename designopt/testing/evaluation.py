@@ -157,7 +157,7 @@ Compute = Callable[[Chunk], ChunkResult]
 def in_memory(problem: Problem, compute: Compute) -> Dispatcher:
     """The dispatcher of such a run. `compute` returns the results of evaluations and programs; arrays are not
     stored."""
-    start = lambda expected: _InProcess(compute)  # noqa: E731
+    start = lambda evaluations: _InProcess(compute)  # noqa: E731
     return Dispatcher(Store.in_memory(problem), Ledger(problem), Execution(), start, Signals(), Silent())
 
 

@@ -45,7 +45,7 @@ def check_model(
     plugin = use.plugin
     cases = [(d, s) for d in designs for s in scenarios]
     permission = Permission.from_options(allow)
-    model = _prepared(use, permission)
+    model = _ready_model(use, permission)
     first, copies = [], []
     for case in cases:
         first.append(_answer(model, plugin, *case))
@@ -57,13 +57,13 @@ def check_model(
         )
         _check_same(plugin, cases[i], copies[i], _answer(model, plugin, *cases[i]), "when it is asked again")
         _check_same(
-            plugin, cases[i], copies[i], _answer(_prepared(use, permission), plugin, *cases[i]), "in a new instance"
+            plugin, cases[i], copies[i], _answer(_ready_model(use, permission), plugin, *cases[i]), "in a new instance"
         )
         _check_gradient(plugin, model, cases[i], copies[i][0], gradient_tolerance)
     _check_batch(plugin, model, cases, copies, refused)
     no_answers = [(d, InvalidDesign) for d in refused] + [(d, Diverged) for d in diverging]
-    for bad, expected in no_answers:
-        _check_raises(plugin, model, bad, scenarios[0], expected)
+    for bad, error_type in no_answers:
+        _check_raises(plugin, model, bad, scenarios[0], error_type)
     for i, case in enumerate(cases if no_answers else ()):
         _check_same(plugin, case, copies[i], _answer(model, plugin, *case), "after a design that it refused")
 
@@ -104,20 +104,20 @@ def _check_batch(
             answers = list(model.batch(list(designs), list(scenarios), *array_names, **ready))
             if len(answers) != len(part):
                 raise AssertionError(f"{plugin.name}.batch gives {len(answers)} answers for {len(part)} designs")
-            for (case, expected), answer in zip(part, answers, strict=True):
-                if expected is None and not isinstance(answer, InvalidDesign):
+            for (case, reference), answer in zip(part, answers, strict=True):
+                if reference is None and not isinstance(answer, InvalidDesign):
                     raise AssertionError(f"{plugin.name}.batch answers design {dict(case[0])}, which it has to refuse")
-                if expected is not None and isinstance(answer, BaseException):
+                if reference is not None and isinstance(answer, BaseException):
                     raise AssertionError(f"{plugin.name}.batch raises {answer!r} for design {dict(case[0])}")
-                if expected is not None:
+                if reference is not None:
                     single = answer if plugin.takes_arrays else (answer, {})
-                    _check_same(plugin, case, expected, single, f"in a batch of {len(part)}")
+                    _check_same(plugin, case, reference, single, f"in a batch of {len(part)}")
 
 
 def _special(model: Any, plugin: ModelPlugin, scenario: Mapping[str, Any]) -> dict[str, Any]:
     """Named arguments of the model; random numbers come from one fixed seed."""
-    prepared = {"prepared": model.prepare_scenario(scenario)} if plugin.takes_prepared else {}
-    return prepared | ({"rng": np.random.default_rng(1)} if plugin.takes_rng else {})
+    arguments = {"prepared": model.prepare_scenario(scenario)} if plugin.takes_prepared else {}
+    return arguments | ({"rng": np.random.default_rng(1)} if plugin.takes_rng else {})
 
 
 def _check_gradient(
@@ -127,7 +127,7 @@ def _check_gradient(
     if not plugin.has_gradient:
         return
     design, scenario = case
-    where = f"for design {dict(design)} in scenario {dict(scenario)}"
+    case_text = f"for design {dict(design)} in scenario {dict(scenario)}"
     try:
         arguments = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
         gradient = copy.deepcopy(model.gradient(*arguments, **_special(model, plugin, scenario)))
@@ -142,7 +142,7 @@ def _check_gradient(
         for name, slope in slopes.items():
             if name not in design or isinstance(design[name], (str, bool)):
                 raise AssertionError(
-                    f"{plugin.name} gives the derivative of {output} by '{name}', which is no real input {where}"
+                    f"{plugin.name} gives the derivative of {output} by '{name}', which is no real input {case_text}"
                 )
             differences = None
             if np.isfinite(slope):
@@ -152,8 +152,8 @@ def _check_gradient(
                 and abs(slope - differences[0]) > tolerance * max(abs(slope), abs(differences[0])) + differences[1]
             ):
                 raise AssertionError(
-                    f"{plugin.name} gives the derivative of {output} by {name} as {float(slope):.9g} {where}; central "
-                    f"differences give {differences[0]:.9g}"
+                    f"{plugin.name} gives the derivative of {output} by {name} as {float(slope):.9g} {case_text}; "
+                    f"central differences give {differences[0]:.9g}"
                 )
 
 
@@ -204,28 +204,30 @@ def _outputs(
 
 
 def _check_answer(plugin: ModelPlugin, case: Any, outputs: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    where = f"for design {dict(case[0])} in scenario {dict(case[1])}"
+    case_text = f"for design {dict(case[0])} in scenario {dict(case[1])}"
     required_outputs = {name for name, item in plugin.outputs.items() if item.required}
     for odd in sorted(required_outputs - set(outputs)):
-        raise AssertionError(f"{plugin.name} gives no output '{odd}' {where}")
+        raise AssertionError(f"{plugin.name} gives no output '{odd}' {case_text}")
     for odd in sorted(set(outputs) - set(plugin.outputs)) if plugin.outputs else ():
-        raise AssertionError(f"{plugin.name} gives an undeclared output '{odd}' {where}")
+        raise AssertionError(f"{plugin.name} gives an undeclared output '{odd}' {case_text}")
     for name, value in outputs.items():
         number = isinstance(value, (int, float, np.number, np.bool_)) and not np.isnan(value)
         infinite = name in plugin.outputs and name not in required_outputs  # a NotRequired output may be infinite
         if not number or not (infinite or np.isfinite(value)):
-            raise AssertionError(f"{plugin.name} gives {name} = {value!r} {where}; an output is a finite number")
+            raise AssertionError(f"{plugin.name} gives {name} = {value!r} {case_text}; an output is a finite number")
     if set(arrays) != set(plugin.arrays):
         odd = sorted(set(arrays) ^ set(plugin.arrays))[0]
-        raise AssertionError(f"{plugin.name} gives {'an undeclared' if odd in arrays else 'no'} array '{odd}' {where}")
+        raise AssertionError(
+            f"{plugin.name} gives {'an undeclared' if odd in arrays else 'no'} array '{odd}' {case_text}"
+        )
     for name, value in arrays.items():
         axes = plugin.arrays[name].axes
         if np.ndim(value) != len(axes):
             raise AssertionError(f"{plugin.name}: array {name} has {np.ndim(value)} axes, declared are {axes}")
 
 
-def _check_same(plugin: ModelPlugin, case: Any, expected: Any, answer: Any, when: str) -> None:
-    for expected_part, answer_part in zip(expected, answer, strict=True):
+def _check_same(plugin: ModelPlugin, case: Any, reference: Any, answer: Any, when: str) -> None:
+    for expected_part, answer_part in zip(reference, answer, strict=True):
         for name in expected_part.keys() | answer_part.keys():
             if (
                 name not in expected_part
@@ -241,22 +243,22 @@ def _identical(a: Any, b: Any) -> bool:
     return np.shape(a) == np.shape(b) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
-def _check_raises(plugin: ModelPlugin, model: Any, design: Any, scenario: Any, expected: type[Exception]) -> None:
+def _check_raises(plugin: ModelPlugin, model: Any, design: Any, scenario: Any, error_type: type[Exception]) -> None:
     try:
         _answer(model, plugin, design, scenario)
-    except expected:
+    except error_type:
         return
     except AssertionError:
         raise
     except Exception as error:
         raise AssertionError(
             f"{plugin.name} raises {type(error).__name__} ({error}) for design {dict(design)}; "
-            f"it has to raise {expected.__name__}"
+            f"it has to raise {error_type.__name__}"
         ) from error
-    raise AssertionError(f"{plugin.name} answers design {dict(design)}; it has to raise {expected.__name__}")
+    raise AssertionError(f"{plugin.name} answers design {dict(design)}; it has to raise {error_type.__name__}")
 
 
-def _prepared(use: Use[ModelPlugin], permission: Permission) -> Any:
+def _ready_model(use: Use[ModelPlugin], permission: Permission) -> Any:
     """A model with its settings, after `prepare`."""
     model = use.build()
     if use.plugin.has_runs:

@@ -45,7 +45,7 @@ def check_solver(
     if not isinstance(plugin, SolverPlugin):
         raise AssertionError(f"{name} is not a solver plugin; decorate it with @designopt.plugin.solver")
     use = Use(plugin, settings or {})
-    problem_names = list(problems) if problems is not None else _accepted(use, name)
+    problem_names = list(problems) if problems is not None else _problems(use, name)
     states = np.random.get_state(), random.getstate()
     try:
         for problem in problem_names:
@@ -58,7 +58,7 @@ def check_solver(
         random.setstate(states[1])
 
 
-def _accepted(use: Use[SolverPlugin], name: str) -> list[Problem]:
+def _problems(use: Use[SolverPlugin], name: str) -> list[Problem]:
     """The conformance problems that the solver accepts."""
     counts = {"one": (1,), "several": (2,)}.get(use.plugin.objectives, (2, 1))
     accepted_names, reasons = [], []
@@ -82,19 +82,19 @@ def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int
         if not isinstance(least, int) or least < 1:
             raise AssertionError(f"{name}: minimum_budget gives {least!r}; it must be an integer of at least 1")
         budget = max(budget, least)
-    designs, spent = _requested(name, solver, problem, budget)
+    designs, spent = _designs(name, solver, problem, budget)
     if not len(designs):
         raise AssertionError(f"{name} asked for no design at all")
-    for solver_to_repeat, what, larger in (
+    for solver_to_repeat, comparison, larger in (
         (solver, "the same instance", 0),
         (use.build(), "a new instance", budget // 2),
     ):
-        np.random.seed(len(what))  # exposes a solver that draws from the global generators
-        random.seed(len(what))
+        np.random.seed(len(comparison))  # exposes a solver that draws from the global generators
+        random.seed(len(comparison))
         before = _global_states()
-        repeated_designs, _ = _requested(name, solver_to_repeat, problem, budget + larger, backwards=True)
+        repeated_designs, _ = _designs(name, solver_to_repeat, problem, budget + larger, backwards=True)
         if not np.array_equal(designs, repeated_designs[: len(designs)] if spent and larger else repeated_designs):
-            raise AssertionError(f"{name}: {what} asked for other designs although its generator was equal")
+            raise AssertionError(f"{name}: {comparison} asked for other designs although its generator was equal")
         if before != _global_states():
             raise AssertionError(f"{name} uses the global generator of numpy.random or random; it has to use rng alone")
 
@@ -109,7 +109,7 @@ def _check_start(name: str, use: Use[SolverPlugin], problem: Problem, budget: in
     space = problem.space
     U = np.random.default_rng(2).random((12, len(space.free)))
     start = InProcess(problem).outcomes(space.from_search(space.lower + (space.upper - space.lower) * U))
-    first, second = (_requested(name, use.build(), problem, budget // 2, start=start)[0] for _ in range(2))
+    first, second = (_designs(name, use.build(), problem, budget // 2, start=start)[0] for _ in range(2))
     if not np.array_equal(first, second):
         raise AssertionError(f"{name} asked for other designs although its generator and start were equal")
 
@@ -124,8 +124,10 @@ def _check_batch(name: str, space: Space, X: Floats) -> None:
         if p.kind != "real":
             wrong |= column != np.rint(column)
         if wrong.any():
-            what = "within its bounds" if p.kind == "real" else "an integer within its bounds"
-            raise AssertionError(f"{name} asked for {p.name} = {column[wrong][0]}; it must be {what}, {low} to {high}")
+            requirement = "within its bounds" if p.kind == "real" else "an integer within its bounds"
+            raise AssertionError(
+                f"{name} asked for {p.name} = {column[wrong][0]}; it must be {requirement}, {low} to {high}"
+            )
 
 
 class _Stopped(Exception):
@@ -139,7 +141,7 @@ def _check_endings(name: str, use: Use[SolverPlugin], problem: Problem) -> None:
         error = _ended_with(solver, problem, evaluate)
         if isinstance(error, ending):
             continue
-        if evaluate.raised and (error is None or evaluate.goes_on.is_set()):
+        if evaluate.has_raised and (error is None or evaluate.goes_on.is_set()):
             raise AssertionError(f"{name} swallows {ending.__name__}; what evaluate raises has to pass through solve")
         if error is not None:
             raise error
@@ -162,7 +164,7 @@ def _ended_with(solver: Any, problem: Problem, evaluate: _Watched) -> BaseExcept
     return errors[0] if errors else None
 
 
-def _requested(
+def _designs(
     name: str, solver: Any, problem: Problem, budget: int, *, start: Outcomes | None = None, backwards: bool = False
 ) -> tuple[Floats, bool]:
     """The designs that `solver` requests, and whether the budget ended it."""
@@ -170,13 +172,13 @@ def _requested(
     evaluate = _Watched(name, inner, budget)
     try:
         reason = solver.solve(problem, evaluate, np.random.default_rng(1), start or no_outcomes(problem))
-        ended = False
+        has_ended = False
     except StageEnded:
-        reason, ended = None, True
+        reason, has_ended = None, True
     if reason is not None and not isinstance(reason, str):
         raise AssertionError(f"{name}: solve returns {reason!r}; it may return a sentence that says why it ended")
     evaluate.check_unchanged()
-    return inner.X, ended
+    return inner.X, has_ended
 
 
 class _Backwards(InProcess):
@@ -207,8 +209,8 @@ class _Watched:
         self._ending, self._left = ending, batches
         self._calls, self._rows = 0, 0
         self._outcomes: list[tuple[Outcomes, list[bytes]]] = []
-        self.raised = False
-        self._raised = 0
+        self.has_raised = False
+        self._raise_count = 0
         #: The solver has ended, or goes on after its end.
         self.over, self.goes_on = threading.Event(), threading.Event()
 
@@ -240,9 +242,9 @@ class _Watched:
 
     def _check_outcome(self, X: Floats) -> None:
         if self._ending and self._left == 0:
-            self.raised = True
-            self._raised += 1
-            if self._raised > AFTER_END:
+            self.has_raised = True
+            self._raise_count += 1
+            if self._raise_count > AFTER_END:
                 self.goes_on.set()
                 self.over.set()
                 threading.Event().wait()

@@ -53,7 +53,7 @@ def executor_for(
     def evaluator() -> Evaluator:
         return Evaluator.for_problem(problem, ProgramWorker.for_study(programs) if programs else None, permission)
 
-    def workers(expected: int) -> Executor:
+    def workers(evaluations: int) -> Executor:
         delivery = Delivery.for_problem(
             study, allow_version_skew=allow_version_skew, programs=programs, permission=permission
         )
@@ -68,7 +68,7 @@ def executor_for(
         needs_workers = execution.timeout is not None or study.model.plugin.has_runs
         count = local_workers(execution)
         safe = _is_local(execution) and can_fork() and allows_files(count)
-        if needs_workers or not safe or expected < LEAST:
+        if needs_workers or not safe or evaluations < LEAST:
             return connected()
         try:
             starter = Starter(evaluator)
@@ -79,17 +79,17 @@ def executor_for(
     def serial() -> Serial:
         return Serial(evaluator)
 
-    def start(expected: int) -> Executor:
-        chosen = execution.executor != "auto" or execution.timeout is not None or study.model.plugin.has_runs
+    def start(evaluations: int) -> Executor:
+        needs_dask = execution.executor != "auto" or execution.timeout is not None or study.model.plugin.has_runs
         if execution.executor == "serial":
             return serial()
-        if chosen or execution.scheduler != "local" or execution.cluster is not None:
-            return workers(expected)
+        if needs_dask or execution.scheduler != "local" or execution.cluster is not None:
+            return workers(evaluations)
         try:
             Delivery.for_problem(study, programs=programs)
         except PluginError:  # an interactively typed model exists in this process only
             return serial()
-        return SerialThenWorkers(serial(), lambda: workers(0)) if expected <= FEW else workers(expected)
+        return SerialThenWorkers(serial(), lambda: workers(0)) if evaluations <= FEW else workers(evaluations)
 
     return start
 
@@ -108,7 +108,7 @@ class SerialThenWorkers:
         self._executor = serial
         self._workers = workers
         self._spent = 0.0
-        self._completed = 0
+        self._result_count = 0
 
     @property
     def name(self) -> str:
@@ -138,7 +138,7 @@ class SerialThenWorkers:
     def submit(self, chunk: Chunk) -> None:
         """Accept a chunk; workers are started after `PATIENCE` for the first one with work for several."""
         together = len(chunk) > 1 and not chunk.programs  # a chain of programs is solved one after another
-        worthwhile = together or (chunk.pending > 0 and self._spent > WORTHWHILE * self._completed)
+        worthwhile = together or (chunk.pending > 0 and self._spent > WORTHWHILE * self._result_count)
         if isinstance(self._executor, Serial) and self._spent > PATIENCE and worthwhile:
             self._executor.close()
             self._executor = self._workers()
@@ -149,7 +149,7 @@ class SerialThenWorkers:
         completions = self._executor.wait(timeout)
         if isinstance(self._executor, Serial):
             self._spent += sum(float(c.outcome.wall.sum()) for c in completions if isinstance(c.outcome, ChunkResult))
-            self._completed += sum(len(c.chunk) for c in completions)
+            self._result_count += sum(len(c.chunk) for c in completions)
         return completions
 
     def notices(self) -> Sequence[tuple[str, str]]:

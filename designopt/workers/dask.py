@@ -336,7 +336,7 @@ class Dask:
                 self._death_reports.append((time.monotonic() + ARRIVAL, report))
                 self._count(report)
         while self._death_reports and self._death_reports[0][0] < time.monotonic():
-            yield from self._unfinished(self._death_reports.pop(0)[1])
+            yield from self._lost_chunks(self._death_reports.pop(0)[1])
         for number, (chunk, address, deadline) in list(self._unaccounted_chunks.items()):
             death = self._deaths.get(address)
             if death is None and time.monotonic() < deadline:
@@ -357,7 +357,7 @@ class Dask:
             text = f"workers are killed before they can start: the last one {death.how}"
             raise PluginError(f"{text}; if memory is short, use fewer (--workers)")
 
-    def _unfinished(self, death: Death) -> Iterator[Completion]:
+    def _lost_chunks(self, death: Death) -> Iterator[Completion]:
         """Chunks completed by the dead worker whose results died with it.
 
         Dask would silently repeat them, indefinitely if one of them ends its process each time.
@@ -378,7 +378,7 @@ class Dask:
             return
         self._progress_time = time.monotonic()
         chunks_of = self._carrier.chunks_of_workers()
-        stuck = self._supervised(list(chunks_of))
+        stuck = self._restartable_workers(list(chunks_of))
         deadline = time.monotonic() + RESTART_WAIT + REPORT_WAIT
         for worker in stuck:
             self._carrier.withdraw(chunks_of[worker])
@@ -387,7 +387,7 @@ class Dask:
                     self._unaccounted_chunks[number] = (self._flight.pop(number), worker, deadline)
         self._restart(stuck)
 
-    def _supervised(self, workers: list[str]) -> list[str]:
+    def _restartable_workers(self, workers: list[str]) -> list[str]:
         """Those of `workers` with a nanny, which alone can restart them."""
         information = self._client.scheduler_info(n_workers=-1)["workers"]
         return [worker for worker in workers if information.get(worker, {}).get("nanny")]

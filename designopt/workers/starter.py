@@ -292,14 +292,14 @@ class StartingWorkers:
         chunk = starter.chunk
         try:
             result = starter.poll(timeout if chunk is not None else 0.0)
-            ended = False
+            has_ended = False
         except EOFError:
-            result, ended = None, True
+            result, has_ended = None, True
         if chunk is not None and result is not None:
             completions = [Completion(chunk, NAME, result)]
-        elif chunk is not None and ended:
+        elif chunk is not None and has_ended:
             completions = [Completion(chunk, NAME, Loss(LOST, "", started=False))]
-        if ended or (self._executor is not None and starter.chunk is None):
+        if has_ended or (self._executor is not None and starter.chunk is None):
             self._end_starter()
         return completions
 

@@ -100,11 +100,11 @@ def read_gait(
     read = _from_coefficients if file.names[:3] == ("signal", "unit", "c0") else _from_cycle
     gait = read(file, harmonics, period, belt_speed)
     height = gait.series("hip_y", np.linspace(0.0, 1.0, 101))
-    if height.min() < _HIP_HEIGHT[0] or height.max() > _HIP_HEIGHT[1]:
-        raise refused(
-            f"hip height {height.min():.3f} to {height.max():.3f} m is outside {_HIP_HEIGHT[0]} to {_HIP_HEIGHT[1]} m;"
-            " heights count from the ground"
-        )
+    low, high = _HIP_HEIGHT
+    if height.min() < low or height.max() > high:
+        is_height = low < float(gait.coefficients["hip_x"][0]) < high
+        cause = "are hip_x_m and hip_y_m exchanged?" if is_height else "heights count from the ground"
+        raise refused(f"hip height {height.min():.3f} to {height.max():.3f} m is outside {low} to {high} m; {cause}")
     knee = np.degrees(gait.series("knee", np.linspace(0.0, 1.0, 101)))
     if knee.max() < _LEAST_FLEXION:
         reversed_sign = -knee.min() >= _LEAST_FLEXION

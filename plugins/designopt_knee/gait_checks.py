@@ -14,6 +14,7 @@ _TIME_TOLERANCE = 0.25
 _STATED_PERIOD = 0.01  # relative difference of the period in the comment of a file from the times of its samples
 _SAME_PERIOD = 0.05  # relative difference of a stated period from the times of the samples
 CLOSED_LENGTH, _CLOSED_ANGLE = 5e-3, 2.0  # m, deg: a cycle ends where it began
+_ADVANCE = 0.3  # m in a cycle: a walk over ground
 _HIGHEST_HIP, _MILLIMETRES = 10.0, 300.0  # m: of a hip in other units; above, in millimetres
 _INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
 _RADIANS_SUSPECTED = 3.2  # angles in deg that all stay below this in size were probably written in rad
@@ -77,7 +78,13 @@ def check_gaps(phase: Floats, harmonics: int) -> None:
 
 
 def check_lengths(columns: Mapping[str, Floats]) -> None:
-    """A hip higher than any person's is one in other units than metres."""
+    """A hip higher than any person's is one in other units than metres; one that advances upwards is another axis."""
+    advances = {name: abs(float(columns[name][-1] - columns[name][0])) for name in ("hip_x_m", "hip_y_m")}
+    if advances["hip_x_m"] <= CLOSED_LENGTH and advances["hip_y_m"] > _ADVANCE:
+        raise refused(
+            f"hip_y_m advances by {advances['hip_y_m']:.3f} m in the cycle, and hip_x_m ends where it began;"
+            " exchange them"
+        )
     height = float(np.abs(columns["hip_y_m"]).mean())
     if height > _HIGHEST_HIP:
         unit, factor = ("millimetres", 1000) if height > _MILLIMETRES else ("centimetres", 100)

@@ -13,7 +13,13 @@ class KneeOutputs(TypedDict):
     """Outputs of one response; with several initial states those of the response with the lowest rho."""
 
     rho: Annotated[
-        float, Q("", "correlation of simulated and recorded knee angle over the analysis window", usual=(0.9, 1.0))
+        float,
+        Q(
+            "",
+            "correlation of simulated and recorded knee angle over the analysis window",
+            usual=(0.9, 1.0),
+            mistakes="does thigh_deg count from the vertical, not from a tilted pelvis? Do period and leg fit?",
+        ),
     ]
     rho_best: Annotated[float, Q("", "rho of the best start (rho itself is of the worst)")]
     peak_flexion: Annotated[float, Q("deg", "largest knee angle of a cycle, mean over the analysis window")]

@@ -21,6 +21,7 @@ _STANCE = 0.4
 #: Distance of the walking speed from the foot's speed in stance, relative to the latter, from which on it is doubtful
 #: (the bundled walk has 0.14), and factor between them, either way, from which on it is refused.
 _SPEED, _WRONG_SPEED = 0.25, 2.0
+_LOW_HIP = 0.65  # m: lower than an adult's hip
 _KMH, _SAME_SPEED = 3.6, 0.2  # km/h in 1 m/s; relative difference of speeds that are the same in other units
 #: Distance of the cycle's beginning from heel strike, as a share of the cycle, from which on it is doubtful. In
 #: recorded and predicted walks, also of an amputee, the heel is farthest in front of the hip within 0.03 of the force's
@@ -29,6 +30,9 @@ _LATE_START = 0.1
 #: Phases after heel strike between which the sole stands, and how far (rad) the toe may point up there: nobody walks on
 #: the heels alone. Predicted walks reach 7 deg.
 _STANDING, _TOE_UP = (0.1, 0.4), np.radians(8.0)
+#: Angle (rad) from which on the toe points up there and the ankle's path rises forward, both, in a leg that is turned
+#: as a whole: the path is level within 2 deg in recorded walks, and in a predicted one whose toe points up by 7 deg.
+_TURNED = np.radians(4.0)
 #: The foot's speed in stance varies less with the hip's forward motion reversed, by this factor, if its sign is wrong.
 _STEADIER = 0.7
 
@@ -79,7 +83,10 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
 
 
 def _posture_remarks(phase: Floats, strike: float, places: Mapping[str, linkage.Point]) -> list[str]:
-    """Sentences on a cycle that begins far from the heel's `strike`, a phase, and on a toe that points up in stance."""
+    """Sentences on a cycle that begins far from the heel's `strike`, a phase, and on a toe that points up in stance.
+
+    A thigh that counts from the pelvis turns the whole leg about the hip: the foot and the path of the ankle.
+    """
     remarks = []
     if min(strike, 1.0 - strike) > _LATE_START:
         percent = f"{100.0 * strike:.0f} %"
@@ -92,13 +99,18 @@ def _posture_remarks(phase: Floats, strike: float, places: Mapping[str, linkage.
     standing = (after >= _STANDING[0]) & (after <= _STANDING[1])
     rise, run = (places["toe"][i] - places["heel"][i] for i in (1, 0))
     toe_up = float(np.median(np.arctan2(rise, run)[standing]))
-    if toe_up > _TOE_UP:
+    ankle_x, ankle_y = places["ankle"]
+    path_rise = float(np.arctan(np.polyfit(ankle_x[standing], ankle_y[standing], 1)[0]))
+    when = f"from {100.0 * _STANDING[0]:.0f} to {100.0 * _STANDING[1]:.0f} % of the cycle after heel strike the"
+    up = f"toe points up by {np.degrees(toe_up):.0f} deg (median)"
+    if min(toe_up, path_rise) > _TURNED:
         remarks.append(
-            f"gait: from {100.0 * _STANDING[0]:.0f} to {100.0 * _STANDING[1]:.0f} % of the cycle after heel strike the"
-            f" toe points up by {np.degrees(toe_up):.0f} deg (median), so the sole never stands flat; is thigh_deg the"
-            " flexion of the hip? It counts from the vertical: subtract the pelvis' forward tilt. Or is ankle_deg not 0"
-            " in standing?"
+            f"gait: {when} {up}, and the ankle's path over the belt rises forward by {np.degrees(path_rise):.0f} deg,"
+            " as if the whole leg were turned; is thigh_deg the flexion of the hip? It counts from the vertical:"
+            " subtract the pelvis' forward tilt"
         )
+    elif toe_up > _TOE_UP:
+        remarks.append(f"gait: {when} {up}, so the sole never stands flat; is ankle_deg not 0 in standing?")
     return remarks
 
 
@@ -121,12 +133,16 @@ def _in_stance(x: Floats, sole: Floats, period: float) -> Floats:
 
 def _speeds_differ(gait: Gait, speed: float) -> str:
     """That the foot moves at another `speed` (m/s) in stance than the gait, with the likely cause."""
-    in_kmh = abs(gait.belt_speed - _KMH * speed) < _SAME_SPEED * gait.belt_speed
-    cause = (
-        f"is it in km/h? Divide by 3.6: {gait.belt_speed / _KMH:.2f} m/s"
-        if in_kmh
-        else "check belt_speed, period and the lengths of the leg"
-    )
+    height = float(gait.coefficients["hip_x"][0])
+    if abs(gait.belt_speed - _KMH * speed) < _SAME_SPEED * gait.belt_speed:
+        cause = f"is it in km/h? Divide by 3.6: {gait.belt_speed / _KMH:.2f} m/s"
+    elif gait.coefficients["hip_y"][0] < _LOW_HIP < height:
+        cause = (
+            f"are hip_x_m and hip_y_m exchanged? The hip is {gait.coefficients['hip_y'][0]:.2f} m above the ground on"
+            f" average, and {height:.2f} m forward"
+        )
+    else:
+        cause = "check belt_speed, period and the lengths of the leg"
     share = f" ({100.0 * (gait.belt_speed / speed - 1.0):+.0f} %)" if speed > 0.0 else ""
     way = "backward" if speed >= 0.0 else "forward"
     return (

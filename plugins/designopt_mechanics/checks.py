@@ -23,15 +23,15 @@ _JUMP = 1e-5
 _SAME = 1e-9
 
 
-def check(tree: Tree, places: ArrayLike | None = None, tangent: Floats | None = None) -> None:
-    """Try a tree at its reference posture and at `places` (n, m): joint functions and masses.
+def check(tree: Tree, postures: ArrayLike | None = None, tangent: Floats | None = None) -> None:
+    """Try a tree at its reference posture and at `postures` (n, m): joint functions and masses.
 
     With closed loops the columns of `tangent` (m, f) are the directions in which it can move. Raises `TreeError` where
     a joint variable is not finite, where its first or second derivative does not agree with finite differences (a
     jump), and where the mass matrix is not positive definite, with the direction that has no mass.
     """
-    tried = [tree.reference] if places is None else list(np.atleast_2d(np.asarray(places, dtype=np.float64)))
-    for z in tried:
+    all_postures = [tree.reference] if postures is None else list(np.atleast_2d(np.asarray(postures, dtype=np.float64)))
+    for z in all_postures:
         if z.shape != (len(tree.names),) or not np.isfinite(z).all():
             raise TreeError("coordinates", "values", f"{z.tolist()} are not {len(tree.names)} finite numbers")
         _check_functions(tree, z)
@@ -48,9 +48,9 @@ def check_wires(tree: Tree, wires: Sequence[Wire], z: Floats | None = None) -> N
     for wire in wires:
         if any(wire.overs):
             _check_overs(state, wire, tree.reference if z is None else z)
-        places = ca.horzcat(*(state.position(point) for point in wire.points))
+        positions = ca.horzcat(*(state.position(point) for point in wire.points))
         at = np.asarray(
-            ca.Function("places", [state.z], [places])(tree.reference if z is None else z), dtype=np.float64
+            ca.Function("places", [state.z], [positions])(tree.reference if z is None else z), dtype=np.float64
         )
         apart = np.linalg.norm(np.diff(at, axis=1), axis=0)
         if any(gap < _SAME and not overs for gap, overs in zip(apart, wire.overs, strict=True)):
@@ -63,19 +63,19 @@ def _check_overs(state: TreeState, wire: Wire, z: Floats) -> None:
     except SurfaceError as error:
         raise TreeError(wire.name, "points", error.message) from None
     values = np.asarray(ca.Function("gaps", [state.z], [ca.vertcat(*gaps.values())])(z), dtype=np.float64).ravel()
-    for what, value in zip(gaps, values, strict=True):
+    for meaning, value in zip(gaps, values, strict=True):
         if not value <= _SAME:
-            raise TreeError(wire.name, "points", f"{what}, by {value:.3g}")
+            raise TreeError(wire.name, "points", f"{meaning}, by {value:.3g}")
 
 
 def _check_functions(tree: Tree, z: Floats) -> None:
     q = ca.SX.sym("q", len(tree.names))
-    named = {name: q[i] for i, name in enumerate(tree.names)}
+    coordinates = {name: q[i] for i, name in enumerate(tree.names)}
     for frame in tree.frames:
         for value in values_of(frame):
             if not callable(value):
                 continue
-            variable = ca.SX(value(named))
+            variable = ca.SX(value(coordinates))
             gradient = ca.densify(ca.gradient(variable, q))
             hessian = ca.densify(ca.jacobian(gradient, q))
             f = ca.Function("f", [q], [variable, gradient, hessian])
@@ -88,11 +88,11 @@ def _check_functions(tree: Tree, z: Floats) -> None:
                 )
             for i, name in enumerate(tree.names):
                 h = 1e-5 * max(1.0, abs(z[i]))
-                moved = [z + step * h * np.eye(len(z))[i] for step in (-1.0, 1.0)]
-                low, high = (tuple(np.asarray(r, dtype=np.float64) for r in f(m)) for m in moved)
+                neighbours = [z + step * h * np.eye(len(z))[i] for step in (-1.0, 1.0)]
+                low, high = (tuple(np.asarray(r, dtype=np.float64) for r in f(m)) for m in neighbours)
                 if not all(np.isfinite(r).all() for r in (*low, *high)):
                     continue  # at the end of a range there are no differences to both sides
-                for what, exact, a, b in (
+                for derivative, exact, a, b in (
                     ("slope", slope[i], low[0], high[0]),
                     ("curvature", curvature[i], low[1].T, high[1].T),
                 ):
@@ -100,7 +100,7 @@ def _check_functions(tree: Tree, z: Floats) -> None:
                     size = max(1.0, float(np.abs(slope).max()), float(np.abs(curvature).max()))
                     if np.abs(difference - exact).max() > _JUMP * size:
                         raise TreeError(
-                            frame.name, "motions", f"a joint function jumps in its {what} at {name} = {z[i]:.6g}"
+                            frame.name, "motions", f"a joint function jumps in its {derivative} at {name} = {z[i]:.6g}"
                         )
 
 

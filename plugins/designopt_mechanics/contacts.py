@@ -219,6 +219,6 @@ def _force(state: TreeState, contact: Contact) -> Any:
     relative = state.velocity(contact.point) - _velocity_at(state, contact.plane.frame, state.position(contact.point))
     apart = ca.dot(normal, relative)
     release = positive(1.0 - contact.dissipation * apart, _RELEASE) / positive(ca.SX(1.0), _RELEASE)
-    pressed = contact.stiffness * positive(-gap, contact.softness) * release
+    normal_force = contact.stiffness * positive(-gap, contact.softness) * release
     slip = relative - apart * normal
-    return pressed * (normal - contact.friction * slip / ca.sqrt(ca.sumsqr(slip) + contact.slip_speed**2))
+    return normal_force * (normal - contact.friction * slip / ca.sqrt(ca.sumsqr(slip) + contact.slip_speed**2))

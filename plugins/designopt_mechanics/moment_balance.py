@@ -80,9 +80,9 @@ class MomentBalance:
     def _check_names(self) -> None:
         if not self.rows:
             raise ValueError("rows is empty: name at least one coordinate")
-        for what, names in (("rows", self.rows), ("columns", self.columns)):
+        for group, names in (("rows", self.rows), ("columns", self.columns)):
             if twice := sorted(name for name, count in Counter(names).items() if count > 1):
-                raise ValueError(f"{what} name {', '.join(map(repr, twice))} more than once")
+                raise ValueError(f"{group} name {', '.join(map(repr, twice))} more than once")
         for name, unit in zip(self.rows, self.row_units, strict=False):
             if unit not in ROW_UNITS:
                 raise ValueError(f"row '{name}' has the unit '{unit}', not one of {', '.join(map(repr, ROW_UNITS))}")
@@ -103,13 +103,13 @@ class MomentBalance:
         if not np.isfinite(self.time).all() or not (np.diff(self.time) > 0).all():
             raise ValueError("time is not finite and increasing")
         names = {"moments": (self.rows,), "arms": (self.rows, self.columns)}
-        for what, axes in names.items():
-            bad = ~np.isfinite(getattr(self, what)) & self.usable.reshape((-1,) + (1,) * len(axes))
+        for array, axes in names.items():
+            bad = ~np.isfinite(getattr(self, array)) & self.usable.reshape((-1,) + (1,) * len(axes))
             if bad.any():
-                frame, *where = (int(i) for i in np.argwhere(bad)[0])
-                entry = ", ".join(f"'{axis[i]}'" for axis, i in zip(axes, where, strict=True))
+                frame, *indices = (int(i) for i in np.argwhere(bad)[0])
+                entry = ", ".join(f"'{axis[i]}'" for axis, i in zip(axes, indices, strict=True))
                 raise ValueError(
-                    f"{what} of {entry} at {self.time[frame]:g} s (frame {frame}) is not finite;"
+                    f"{array} of {entry} at {self.time[frame]:g} s (frame {frame}) is not finite;"
                     " give frames that cannot be used a status from 100 on"
                 )
 

@@ -14,11 +14,11 @@ from designopt_mechanics.tree_rows import TreeRows
 
 def drawing(rows: TreeRows, lines: Sequence[Sequence[Point]], z: ArrayLike, axes: Sequence[int] = (0, 1, 2)) -> Floats:
     """(n, vertices, axes) m: the points of one line after the other, NaN between lines."""
-    places = rows.positions([point for line in lines for point in line], z)
+    positions = rows.positions([point for line in lines for point in line], z)
     parts: list[Floats] = []
-    gap = np.full((len(places), 1, 3), np.nan)
+    gap = np.full((len(positions), 1, 3), np.nan)
     at = 0
     for line in lines:
-        parts += [places[:, at : at + len(line)], gap]
+        parts += [positions[:, at : at + len(line)], gap]
         at += len(line)
     return np.concatenate(parts[:-1], axis=1)[:, :, list(axes)]

@@ -102,8 +102,8 @@ def tensions(state: TreeState, springs: Sequence[Spring | WirePull]) -> Any:
     tension_list = []
     for spring in springs:
         length = lengths(state, [spring.wire])
-        damped = not is_number(spring.damping) or float(spring.damping) > 0.0
-        tension_list.append(spring.tension(length, state.rate(length) if damped else 0.0))
+        has_damping = not is_number(spring.damping) or float(spring.damping) > 0.0
+        tension_list.append(spring.tension(length, state.rate(length) if has_damping else 0.0))
     return ca.vertcat(ca.SX(0, 1), *tension_list)
 
 

@@ -91,7 +91,7 @@ class TreeState:
     def position(self, point: Point) -> Any:
         """(3, 1) m where a point is."""
         turn, origin = self.pose(self.end(point.frame))
-        return origin + turn @ ca.SX(_listed(point.position))
+        return origin + turn @ ca.SX(_as_list(point.position))
 
     # ------------------------------------------------------------------------------------------------------- rates
 
@@ -108,8 +108,8 @@ class TreeState:
         if self.dz is None:
             raise ValueError("the state has no rates dz")
         along = ca.SX.sym("along", self.z.numel())
-        curved = ca.jtimes(ca.jtimes(expression, self.z, along), self.z, along)
-        return ca.jtimes(expression, self.z, self.ddz) + ca.substitute(curved, along, self.dz)
+        curvature = ca.jtimes(ca.jtimes(expression, self.z, along), self.z, along)
+        return ca.jtimes(expression, self.z, self.ddz) + ca.substitute(curvature, along, self.dz)
 
     def velocity(self, point: Point) -> Any:
         """(3, 1) m/s of a point."""
@@ -135,16 +135,16 @@ class TreeState:
     @property
     def named(self) -> Mapping[str, Any]:
         """The coordinates by name."""
-        return _named(self.tree, self.z)
+        return _by_name(self.tree, self.z)
 
 
 def joint_slopes(tree: Tree) -> dict[str, Any]:
     """Of each frame the derivatives (v, m) of its v joint variables by the coordinates, as functions of these."""
     z = ca.SX.sym("z", len(tree.names))
-    named = _named(tree, z)
+    coordinates = _by_name(tree, z)
     slopes = {}
     for frame in tree.frames:
-        variables = ca.vertcat(ca.SX(0, 1), *(_value(value, named, frame) for value in values_of(frame)))
+        variables = ca.vertcat(ca.SX(0, 1), *(_value(value, coordinates, frame) for value in values_of(frame)))
         slopes[frame.name] = ca.Function("slopes", [z], [ca.jacobian(variables, z)])
     return slopes
 
@@ -154,7 +154,7 @@ def coordinates_by_frame(tree: Tree) -> dict[str, set[int]]:
     return {name: set(slopes.sparsity_out(0).get_col()) for name, slopes in joint_slopes(tree).items()}
 
 
-def _named(tree: Tree, z: Any) -> dict[str, Any]:
+def _by_name(tree: Tree, z: Any) -> dict[str, Any]:
     return {name: z[i] for i, name in enumerate(tree.names)}
 
 
@@ -164,36 +164,36 @@ def _column(tree: Tree, name: str, column: Any) -> Any:
     return column
 
 
-def _listed(vector: Any) -> Any:
+def _as_list(vector: Any) -> Any:
     return vector.tolist() if isinstance(vector, np.ndarray) else list(vector) if isinstance(vector, tuple) else vector
 
 
 def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[JointStep], list[Rotor], dict[str, int]]:
     """Steps of all frames, rotors of their motions, and the step where each frame ends."""
-    named = dict(zip(tree.names, z, strict=True))
+    coordinates = dict(zip(tree.names, z, strict=True))
     steps: list[JointStep] = []
-    rotors = [Rotor(named[c.name], c.inertia) for c in tree.coordinates if is_not_zero(c.inertia)]
+    rotors = [Rotor(coordinates[c.name], c.inertia) for c in tree.coordinates if is_not_zero(c.inertia)]
     ends = {GROUND: -1}
     for frame in tree.frames:
         parent = ends[frame.parent]
-        p, turn = ca.SX(_listed(frame.position)), ca.SX.eye(3)
+        p, turn = ca.SX(_as_list(frame.position)), ca.SX.eye(3)
         if frame.turn is not None:
             turn = ca.SX(np.where(np.abs(frame.turn) < 1e-16, 0.0, np.asarray(frame.turn, float)))
         for motion in frame.motions:
             if isinstance(motion, Rotate):
-                angle = _value(motion.angle, named, frame)
+                angle = _value(motion.angle, coordinates, frame)
                 axis = ca.SX(motion.axis)
                 steps.append(JointStep(parent, p, turn @ rotation(motion.axis, angle), axis, angle, None))
                 parent, p, turn = len(steps) - 1, ca.SX.zeros(3), ca.SX.eye(3)
                 variable = angle
             elif isinstance(motion, Ball):
-                quaternion = ca.vertcat(*(_value(v, named, frame) for v in motion.quaternion))
+                quaternion = ca.vertcat(*(_value(v, coordinates, frame) for v in motion.quaternion))
                 matrix, axes = quaternion_turn(quaternion)
                 steps.append(JointStep(parent, p, turn @ matrix, axes, quaternion, None))
                 parent, p, turn = len(steps) - 1, ca.SX.zeros(3), ca.SX.eye(3)
                 variable = ca.norm_2(quaternion)
             else:
-                variable = _value(motion.distance, named, frame)
+                variable = _value(motion.distance, coordinates, frame)
                 p = p + turn @ (ca.SX(motion.axis) * variable)
             inertia = 1.0 if isinstance(motion, Ball) else motion.inertia
             if is_not_zero(inertia):
@@ -207,10 +207,10 @@ def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[JointStep], list[Rotor]
     return steps, rotors, ends
 
 
-def _value(value: Any, named: Mapping[str, Any], frame: Frame) -> Any:
+def _value(value: Any, coordinates: Mapping[str, Any], frame: Frame) -> Any:
     if isinstance(value, str):
-        return named[value]
-    result = ca.SX(value(named) if callable(value) else value)
+        return coordinates[value]
+    result = ca.SX(value(coordinates) if callable(value) else value)
     if result.shape != (1, 1):
         raise TreeError(frame.name, "motions", f"a joint function gives {result.shape[0]} values, not one")
     return result

@@ -94,8 +94,8 @@ class Tree:
                 raise TreeError(c.name, "reference", f"{c.reference:g} is not within {c.low:g} to {c.high:g}")
             if is_number(c.inertia) and not 0.0 <= float(c.inertia) < math.inf:
                 raise TreeError(c.name, "inertia", f"{float(c.inertia):g} is not finite and at least 0")
-        _once([c.name for c in self.coordinates])
-        _once([GROUND, *(f.name for f in self.frames)])
+        _check_unique([c.name for c in self.coordinates])
+        _check_unique([GROUND, *(f.name for f in self.frames)])
         frame_names = [GROUND]
         for frame in self.frames:
             if frame.parent not in frame_names:
@@ -144,7 +144,7 @@ def values_of(frame: Frame) -> Iterator[Any]:
             yield motion.angle if isinstance(motion, Rotate) else motion.distance
 
 
-def _once(names: Sequence[str]) -> None:
+def _check_unique(names: Sequence[str]) -> None:
     for name, count in Counter(names).items():
         if count > 1:
             raise TreeError(name, "name", "is given more than once")

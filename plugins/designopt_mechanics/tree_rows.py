@@ -52,13 +52,13 @@ class TreeRows:
 
     def positions(self, points: Sequence[Point], z: ArrayLike) -> Floats:
         """(n, k, 3) m of `points`."""
-        places = ca.horzcat(*(self._state.position(point) for point in points))
-        return self._shaped(self._rows("positions", [self._state.z], places)(z)[0], len(points))
+        positions = ca.horzcat(*(self._state.position(point) for point in points))
+        return self._reshape(self._rows("positions", [self._state.z], positions)(z)[0], len(points))
 
     def velocities(self, points: Sequence[Point], z: ArrayLike, dz: ArrayLike) -> Floats:
         """(n, k, 3) m/s of `points`."""
         speeds = ca.horzcat(*(self._state.velocity(point) for point in points))
-        return self._shaped(self._rows("velocities", [self._state.z, self._state.dz], speeds)(z, dz)[0], len(points))
+        return self._reshape(self._rows("velocities", [self._state.z, self._state.dz], speeds)(z, dz)[0], len(points))
 
     def lengths(self, z: ArrayLike) -> Floats:
         """(n, k) m of the wires."""
@@ -81,7 +81,7 @@ class TreeRows:
 
     def contact_forces(self, z: ArrayLike, dz: ArrayLike) -> Floats:
         """(n, k, 3) N on the points of the contacts."""
-        return self._shaped(self._contact_forces(z, dz)[0], len(self.contacts))
+        return self._reshape(self._contact_forces(z, dz)[0], len(self.contacts))
 
     def inverse_dynamics(
         self, z: ArrayLike, dz: ArrayLike, ddz: ArrayLike, loads: Mapping[str, ArrayLike] | None = None
@@ -161,8 +161,8 @@ class TreeRows:
         wrench_loads = [
             Load(frame, symbol[6 * i : 6 * i + 3], symbol[6 * i + 3 : 6 * i + 6]) for i, frame in enumerate(self.loaded)
         ]
-        attached = contact_loads(self._state, self.contacts)
-        return symbol, wrench_loads + attached
+        surface_loads = contact_loads(self._state, self.contacts)
+        return symbol, wrench_loads + surface_loads
 
     def _loads(self, loads_by_frame: Mapping[str, ArrayLike] | None) -> Floats:
         loads = loads_by_frame or {}
@@ -180,5 +180,5 @@ class TreeRows:
         return np.concatenate([np.broadcast_to(part, (rows, 6)) for part in parts], axis=1)
 
     @staticmethod
-    def _shaped(flat: Floats, points: int) -> Floats:
+    def _reshape(flat: Floats, points: int) -> Floats:
         return flat.reshape(len(flat), 3, points).transpose(0, 2, 1)

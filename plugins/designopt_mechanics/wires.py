@@ -37,25 +37,25 @@ class Wire:
         largest_tension: Any = math.inf,
     ) -> None:
         parts = tuple(points)
-        stated = [p for p in parts if isinstance(p, Point)]
+        path_points = [p for p in parts if isinstance(p, Point)]
         if parts and not (isinstance(parts[0], Point) and isinstance(parts[-1], Point)):
             raise ValueError(f"wire '{name}': a surface is between two points, not at an end")
-        if len(stated) < 2:
-            raise ValueError(f"wire '{name}' has {len(stated)} points, not two or more")
-        between: list[list[Over]] = [list(items) for items in overs] or [[] for _ in stated[1:]]
+        if len(path_points) < 2:
+            raise ValueError(f"wire '{name}' has {len(path_points)} points, not two or more")
+        between: list[list[Over]] = [list(items) for items in overs] or [[] for _ in path_points[1:]]
         at = -1
         for part in parts:
             if isinstance(part, Over):
                 between[at].append(part)
             else:
                 at += 1
-        if len({p.frame for p in (*stated, *(over.surface.centre for items in between for over in items))}) == 1:
-            raise ValueError(f"wire '{name}': all points lie on '{stated[0].frame}', its length is constant")
+        if len({p.frame for p in (*path_points, *(over.surface.centre for items in between for over in items))}) == 1:
+            raise ValueError(f"wire '{name}': all points lie on '{path_points[0].frame}', its length is constant")
         for items in between:
             if len(items) > 1 and not all(over.turn for over in items):
                 raise ValueError(f"wire '{name}': of several surfaces between two points each needs a 'turn'")
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "points", tuple(stated))
+        object.__setattr__(self, "points", tuple(path_points))
         object.__setattr__(self, "overs", tuple(tuple(items) for items in between))
         object.__setattr__(self, "largest_tension", largest_tension)
 
@@ -67,40 +67,40 @@ class WirePath:
 
     length: Any
     nodes: list[tuple[str, Any, Any]]
-    touched: list[Touched]
+    touches: list[Touched]
     gaps: dict[str, Any]
 
 
 def wire_path(state: TreeState, wire: Wire) -> WirePath:
     """The path of a wire. Raises `SurfaceError` for pulleys in a row whose axes are not parallel."""
-    places = [state.position(point) for point in wire.points]
-    pulls = [ca.SX.zeros(3) for _ in places]
+    positions = [state.position(point) for point in wire.points]
+    pulls = [ca.SX.zeros(3) for _ in positions]
     length = ca.SX(0.0)
-    touched: list[Touched] = []
+    touches: list[Touched] = []
     gaps: dict[str, Any] = {}
-    for j, ((a, b), overs) in enumerate(zip(pairwise(places), wire.overs, strict=True)):
+    for j, ((a, b), overs) in enumerate(zip(pairwise(positions), wire.overs, strict=True)):
         if overs:
             part = path_over(state, wire.points[j], wire.points[j + 1], overs)
             length = length + part.length
             pulls[j], pulls[j + 1] = pulls[j] + part.pulls[0], pulls[j + 1] + part.pulls[1]
-            touched += part.touched
-            gaps |= {f"between points {j + 1} and {j + 2}, {what}": gap for what, gap in part.gaps.items()}
+            touches += part.touches
+            gaps |= {f"between points {j + 1} and {j + 2}, {meaning}": gap for meaning, gap in part.gaps.items()}
             continue
         distance = ca.norm_2(b - a)
         length = length + distance
         if wire.points[j].frame != wire.points[j + 1].frame:
             along = (b - a) / distance
             pulls[j], pulls[j + 1] = pulls[j] + along, pulls[j + 1] - along
-    nodes = [(point.frame, position, pull) for point, position, pull in zip(wire.points, places, pulls, strict=True)]
-    for touch in touched:
+    nodes = [(point.frame, position, pull) for point, position, pull in zip(wire.points, positions, pulls, strict=True)]
+    for touch in touches:
         frame = touch.over.surface.centre.frame
         nodes += [(frame, touch.first, touch.pulls[0]), (frame, touch.last, touch.pulls[1])]
-    return WirePath(length, nodes, touched, gaps)
+    return WirePath(length, nodes, touches, gaps)
 
 
 def obstacles(state: TreeState, wire: Wire) -> dict[str, Any]:
     """Gaps (m or rad) of a wire by what they mean; a positive one leaves no path over a surface."""
-    return {f"wire '{wire.name}': {what}": gap for what, gap in wire_path(state, wire).gaps.items()}
+    return {f"wire '{wire.name}': {meaning}": gap for meaning, gap in wire_path(state, wire).gaps.items()}
 
 
 def lengths(state: TreeState, wires: Sequence[Wire]) -> Any:
@@ -142,19 +142,19 @@ def _variables(state: TreeState) -> tuple[Any, list[int]]:
 
 def _arms(state: TreeState, wire: Wire, rows: Sequence[int]) -> list[tuple[int, Any]]:
     """Entries of the generalised forces on shifts and angles; steps that move all points alike have none."""
-    frames, places, forces = zip(*wire_path(state, wire).nodes, strict=True)
+    frames, positions, forces = zip(*wire_path(state, wire).nodes, strict=True)
     ways = [set(state.way(state.end(frame))) for frame in frames]
-    shared = set.intersection(*ways)
+    common_steps = set.intersection(*ways)
     arm_entries = []
-    for i in sorted(set.union(*ways) - shared):
+    for i in sorted(set.union(*ways) - common_steps):
         step = state.steps[i]
-        moved = [k for k, way in enumerate(ways) if i in way]
-        force = sum((forces[k] for k in moved), ca.SX.zeros(3))
+        indices = [k for k, way in enumerate(ways) if i in way]
+        force = sum((forces[k] for k in indices), ca.SX.zeros(3))
         local = state.pose(step.parent)[0].T @ force
         arm_entries += [(rows[i] + n, local[n]) for n in range(3) if not step.p[n].is_constant()]
         if step.axis is not None:
             axes, origin = state.pose(i)
-            moment = sum((ca.cross(places[k] - origin, forces[k]) for k in moved), ca.SX.zeros(3))
-            turned = ca.vertsplit(step.effort(axes @ step.axis, moment))
-            arm_entries += [(rows[i] + 3 + n, effort) for n, effort in enumerate(turned)]
+            moment = sum((ca.cross(positions[k] - origin, forces[k]) for k in indices), ca.SX.zeros(3))
+            efforts = ca.vertsplit(step.effort(axes @ step.axis, moment))
+            arm_entries += [(rows[i] + 3 + n, effort) for n, effort in enumerate(efforts)]
     return arm_entries

@@ -79,8 +79,8 @@ class Curves:
     def tendon_energy(self, force: Any, *, strain: Any = None) -> Any:
         """Energy stored in a tendon by its `force`, in maximum isometric forces times slack lengths: the integral of
         the force over the length from where it is 0."""
-        rest = self.tendon[2]
-        return (force - rest * _library(force).log((force + rest) / rest)) / self.stiffness(strain)
+        offset = self.tendon[2]
+        return (force - offset * _library(force).log((force + offset) / offset)) / self.stiffness(strain)
 
 
 OPENSIM = Curves(

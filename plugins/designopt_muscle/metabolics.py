@@ -80,8 +80,8 @@ def _umberger(muscles: tuple[OsimMuscle, ...], state: FibreState, masses: Floats
     steady = (128.0 * (1.0 - slow) + 25.0) * a**0.6
     per_slow, per_fast = 100.0 / (fastest / 2.5), 153.0 / fastest
     shortening = np.minimum(-per_slow * speed, 100.0) * slow - per_fast * speed * (1.0 - slow)
-    moved = np.where(speed <= 0.0, shortening * a**2, 0.3 * per_slow * speed * a)
+    motion_heat = np.where(speed <= 0.0, shortening * a**2, 0.3 * per_slow * speed * a)
     long = state.fibres.length > 1.0
     steady = np.where(long, steady * (0.4 + 0.6 * curve), steady)
-    moved = np.where(long, moved * curve, moved)
-    return np.asarray(masses * 1.5 * (steady + moved))
+    motion_heat = np.where(long, motion_heat * curve, motion_heat)
+    return np.asarray(masses * 1.5 * (steady + motion_heat))

@@ -24,21 +24,21 @@ _BALANCED = 1e-6
 @dataclass(frozen=True, eq=False)
 class Fibres:
     """Of k muscles in n frames, all (n, k): `length` in optimal lengths, `speed` in maximum speeds of shortening (0
-    with an elastic tendon), cosine of the pennation, and the strain of the tendon (0 when rigid). `overloaded` names
-    muscles that no tendon force in the range of the curves balances in some frame."""
+    with an elastic tendon), cosine of the pennation, and the strain of the tendon (0 when rigid). `overloaded_muscles`
+    names muscles that no tendon force in the range of the curves balances in some frame."""
 
     names: tuple[str, ...]
     length: Floats
     speed: Floats
     cosine: Floats
     strain: Floats
-    overloaded: tuple[str, ...] = ()
+    overloaded_muscles: tuple[str, ...] = ()
 
     def outside(self) -> list[str]:
         """Sentences on fibres that leave the range in which the curves hold."""
         sentences = [
             f"{name}: fibre and tendon have no equilibrium up to {TENDON_FORCES[1]:g} maximum isometric forces"
-            for name in self.overloaded
+            for name in self.overloaded_muscles
         ]
         for j, name in enumerate(self.names):
             low, high = float(self.length[:, j].min()), float(self.length[:, j].max())
@@ -70,12 +70,12 @@ def strengths(
     table = OPENSIM if curves == "opensim" else PUBLICATION
     active, passive_force = np.zeros((n, k)), np.zeros((n, k))
     fibre = [np.zeros((n, k)) for _ in range(4)]
-    overloaded = []
+    overloaded_muscles = []
     for j, muscle in enumerate(muscles):
         stretch = np.zeros(n)
         if tendon == "equilibrium":
-            stretch, balanced = _elastic(muscle, lengths[:, j], table)
-            overloaded += [] if balanced.all() else [muscle.name]
+            stretch, in_balance = _elastic(muscle, lengths[:, j], table)
+            overloaded_muscles += [] if in_balance.all() else [muscle.name]
         along = lengths[:, j] - muscle.slack * (1.0 + stretch)
         height = muscle.fibre * np.sin(muscle.pennation)
         length = np.sqrt(height**2 + along**2)
@@ -102,7 +102,7 @@ def strengths(
         fibre=np.array([m.fibre for m in muscles]),
     )
     length, speed, cosine, strain = fibre
-    return muscles_of_trial, Fibres(names, length, speed, cosine, strain, tuple(overloaded))
+    return muscles_of_trial, Fibres(names, length, speed, cosine, strain, tuple(overloaded_muscles))
 
 
 def isometric_curve(muscles: tuple[OsimMuscle, ...], lengths: Floats) -> Floats:
@@ -110,11 +110,11 @@ def isometric_curve(muscles: tuple[OsimMuscle, ...], lengths: Floats) -> Floats:
     at optimal length."""
     curve = np.empty(lengths.shape)
     for j, muscle in enumerate(muscles):
-        still = np.zeros(len(lengths))
+        zeros = np.zeros(len(lengths))
         if muscle.model == "thelen":
-            curve[:, j] = _thelen(muscle, lengths[:, j], still)[0]
+            curve[:, j] = _thelen(muscle, lengths[:, j], zeros)[0]
         else:
-            curve[:, j] = _degroote(muscle, lengths[:, j], still, OPENSIM)[0]
+            curve[:, j] = _degroote(muscle, lengths[:, j], zeros, OPENSIM)[0]
     return curve
 
 
@@ -163,8 +163,8 @@ def _elastic(muscle: OsimMuscle, lengths: Floats, curves: Curves) -> tuple[Float
         along = (lengths - muscle.slack * (1.0 + strain)) / muscle.fibre
         length = np.sqrt(height**2 + along**2)
         force, resting = _degroote(muscle, length, np.zeros(len(lengths)), curves)
-        pulled = (force + resting) * along / np.maximum(length, 1e-300)
-        return np.asarray(curves.tendon_force(1.0 + strain, strain=stated_strain) - np.where(along > 0, pulled, 0.0))
+        pull = (force + resting) * along / np.maximum(length, 1e-300)
+        return np.asarray(curves.tendon_force(1.0 + strain, strain=stated_strain) - np.where(along > 0, pull, 0.0))
 
     longest = float(curves.tendon_length(TENDON_FORCES[1], strain=stated_strain)) - 1.0
     low, high = np.full(len(lengths), -0.05), np.full(len(lengths), longest)
@@ -173,5 +173,5 @@ def _elastic(muscle: OsimMuscle, lengths: Floats, curves: Curves) -> tuple[Float
         slack = deficit(middle) < 0.0
         low, high = np.where(slack, middle, low), np.where(slack, high, middle)
     strain = np.asarray(np.maximum(0.5 * (low + high), 0.0))
-    balanced = (deficit(strain) >= -_BALANCED) | ~np.isfinite(lengths)
-    return strain, np.asarray(balanced)
+    in_balance = (deficit(strain) >= -_BALANCED) | ~np.isfinite(lengths)
+    return strain, np.asarray(in_balance)

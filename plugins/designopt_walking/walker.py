@@ -151,6 +151,14 @@ def on_slope(model: OsimModel, slope: float) -> OsimModel:
     return replace(model, gravity=gravity)
 
 
+def with_mass(model: OsimModel, mass: float) -> OsimModel:
+    """The model of a person of `mass` (kg): masses and inertias of all bodies times one factor. Lengths, muscles and
+    contacts stay."""
+    factor = mass / sum(body.mass for body in model.bodies)
+    bodies = tuple(replace(b, mass=factor * b.mass, inertia=factor * b.inertia) for b in model.bodies)
+    return replace(model, bodies=bodies)
+
+
 #: A device: what it adds to a walker, from the walker's coordinates, speeds and muscles.
 Device = Callable[[Walker], DeviceForces]
 

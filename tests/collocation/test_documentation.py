@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import casadi as ca
 import pytest
 
 from designopt.collocation import Status
@@ -29,6 +30,8 @@ def test_the_blocks_of_the_page_run_one_after_the_other(capsys, tmp_path):
     assert names["path"].layout.title.text == "Path of x and y"
     _, out, _, on, _ = names["path"].data
     assert (out.name, on.name) == ("out", "on")
+    lift = ca.Function("lift", [names["height"]], [names["updraft"]])
+    assert float(lift(40.0)) == pytest.approx(2.5, abs=1e-9)
     assert min((x - 40.0) ** 2 + (y - 40.0) ** 2 for x, y in zip(on.x, on.y, strict=True)) > 35.9
 
 

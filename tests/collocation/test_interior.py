@@ -182,7 +182,7 @@ def test_the_same_solve_gives_the_same_bits():
 def test_a_search_keeps_its_derivatives_after_another_one():
     program = Program(problems.cart_pole(), Options(intervals=20))
     transcription = program.transcription
-    limits = boxes(program.statement, program.problem, transcription.layout, transcription.blocks)
+    limits = boxes(program.problem_functions, program.problem, transcription.layout, transcription.blocks)
     interior = Interior(transcription, library.loaded())
     x = program.solve().iterate.x
 

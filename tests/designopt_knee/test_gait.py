@@ -181,6 +181,10 @@ REFUSED = {
     "open height": (lambda g: bad(g, "hip_y_m", -1, 0.95), "column 'hip_y_m': first and last row differ"),
     "moving hip on a treadmill": (lambda g: bad(g, "hip_x_m", -1, 0.60), "hip_x_m moves"),
     "angle too large": (lambda g: bad(g, "shank_deg", 9, 190.0), "column 'shank_deg': an angle of more than 180"),
+    "exchanged over ground": (
+        lambda g: cycle(g, hip_x_m=cycle(g)["hip_y_m"], hip_y_m=cycle(g)["hip_x_m"] + 1.3 * cycle(g)["time_s"]),
+        r"hip_y_m advances by 1\.602 m in the cycle, and hip_x_m ends where it began; exchange them",
+    ),
     "hip too high": (lambda g: cycle(g, hip_y_m=cycle(g)["hip_y_m"] + 0.4), "hip height 1.3"),
     "lengths in millimetres": (
         lambda g: {n: v * 1000.0 if n.endswith("_m") else v for n, v in cycle(g).items()},

@@ -271,16 +271,38 @@ def test_a_hip_whose_forward_motion_is_reversed_is_a_remark():
     assert "varies by 0.36 m/s, and by 0.20 m/s with hip_x_m reversed; x is forward: is its sign wrong?" in remark
 
 
-def cycle_of(gait: Gait, *, start: float = 0.0, thigh_offset: float = 0.0, ankle_sign: float = 1.0) -> InputFile:
-    """The gait as 101 samples of a cycle that begins at the phase `start`, its thigh turned forward (deg)."""
+def cycle_of(
+    gait: Gait,
+    *,
+    start: float = 0.0,
+    thigh_offset: float = 0.0,
+    ankle_sign: float = 1.0,
+    ankle_offset: float = 0.0,
+    forward: float | None = None,
+) -> InputFile:
+    """The gait as 101 samples of a cycle that begins at the phase `start`, its thigh turned forward and its toe up
+    (deg); with `forward` (m) the hip is there on average, and its columns are exchanged."""
     share = np.linspace(0.0, 1.0, 101)
     hip_x, hip_y, thigh, knee, ankle = (gait.series(signal, share + start) for signal in SIGNALS)
-    thigh, knee, ankle = np.degrees(thigh) + thigh_offset, np.degrees(knee), ankle_sign * np.degrees(ankle)
+    if forward is not None:
+        hip_x, hip_y = hip_y, hip_x - hip_x[:-1].mean() + forward
+    thigh, knee, ankle = (
+        np.degrees(thigh) + thigh_offset,
+        np.degrees(knee),
+        ankle_sign * np.degrees(ankle) + ankle_offset,
+    )
     shank = thigh - knee
     columns = (share, share * gait.period, hip_x, hip_y, thigh, shank, shank + ankle, knee, ankle)
     head = f"# period_s={gait.period} belt_speed_m_s={gait.belt_speed}\n{','.join(CYCLE_COLUMNS)}\n"
     rows = "\n".join(",".join(f"{value:.6f}" for value in row) for row in np.stack(columns, axis=1))
     return InputFile("cycle.csv", (head + rows).encode())
+
+
+def test_exchanged_columns_of_the_hip_are_named(gait: Gait) -> None:
+    *_, remark = FourBarKnee(gait=cycle_of(gait, forward=0.5)).remarks({})
+    assert "are hip_x_m and hip_y_m exchanged? The hip is 0.50 m above the ground on average, and 0.95 m forw" in remark
+    with pytest.raises(InvalidSetting, match=r"is outside 0\.3 to 1\.3 m; are hip_x_m and hip_y_m exchanged\?"):
+        FourBarKnee(gait=cycle_of(gait, forward=0.1)).check()
 
 
 @pytest.mark.parametrize(("start", "strike"), [(0.4, 60), (0.6, 40), (0.86, 14), (0.15, 85)])
@@ -299,12 +321,23 @@ def test_a_cycle_that_begins_near_heel_strike_is_none(gait: Gait, start: float) 
     assert FourBarKnee(gait=cycle_of(gait, start=start)).remarks({}) == []
 
 
-def test_a_sole_whose_toe_points_up_all_through_stance_is_a_remark(gait: Gait) -> None:
-    remarks = FourBarKnee(gait=cycle_of(gait, thigh_offset=12.0)).remarks({})
+@pytest.mark.parametrize(("tilt", "toe_up", "rise"), [(8.0, 7, 6), (12.0, 11, 9)])
+def test_a_leg_that_is_turned_as_a_whole_is_taken_for_the_flexion_of_the_hip(
+    gait: Gait, tilt: float, toe_up: int, rise: int
+) -> None:
+    (remark, *_) = FourBarKnee(gait=cycle_of(gait, thigh_offset=tilt)).remarks({})
     assert (
-        "the toe points up by 11 deg (median), so the sole never stands flat; is thigh_deg the flexion of" in remarks[0]
+        f"toe points up by {toe_up} deg (median), and the ankle's path over the belt rises forward by {rise} deg"
+        in remark
     )
+    assert "is thigh_deg the flexion of the hip? It counts from the vertical" in remark
     assert FourBarKnee(gait=cycle_of(gait, thigh_offset=5.0)).remarks({}) == []
+
+
+def test_a_sole_whose_toe_points_up_all_through_stance_is_a_remark(gait: Gait) -> None:
+    (remark,) = FourBarKnee(gait=cycle_of(gait, ankle_offset=10.0)).remarks({})
+    assert "toe points up by 9 deg (median), so the sole never stands flat; is ankle_deg not 0 in standing?" in remark
+    assert FourBarKnee(gait=cycle_of(gait, ankle_offset=5.0)).remarks({}) == []
 
 
 def test_a_reversed_ankle_is_named_where_the_sole_is_below_the_ground(gait: Gait) -> None:

@@ -74,7 +74,7 @@ def test_a_path_in_the_way_of_a_surface_is_that_of_muscles_and_its_arms_are_its_
     places = ca.horzcat(*(axes.T @ (point - centre) for _, point, _ in path.nodes)).T
     gap = ca.mmax(ca.vertcat(*path.gaps.values()))
     function = ca.Function(
-        "f", [state.z], [path.length, R, ca.gradient(path.length, state.z), work, places, path.touched[0].angle, gap]
+        "f", [state.z], [path.length, R, ca.gradient(path.length, state.z), work, places, path.touches[0].angle, gap]
     )
     quadrant = "all" if side is None else "+x" if side[0] else "-y"
     touching = 0
@@ -118,7 +118,7 @@ def test_the_moment_arm_of_a_cable_fixed_to_the_rim_of_its_drum_is_the_radius(tu
     evaluate = ca.Function(
         "of",
         [state.z],
-        [moment_arms(state, [cable]), lengths(state, [cable]), wire_path(state, cable).touched[0].angle],
+        [moment_arms(state, [cable]), lengths(state, [cable]), wire_path(state, cable).touches[0].angle],
     )
     angles = np.linspace(-1.5, 0.5, 7)
     values = [[float(v) for v in evaluate(turn * angle)] for angle in angles]
@@ -150,7 +150,7 @@ def test_a_winch_winds_any_number_of_turns(turn: int, starts_on_drum: bool) -> N
     over = Over(drum, 1 if turn > 0 else -1)
     cable = Wire("cable", (end, over, load) if starts_on_drum else (load, over, end))
     path = wire_path(state, cable)
-    evaluate = ca.Function("of", [state.z], [path.length, path.touched[0].angle, moment_arms(state, [cable])])
+    evaluate = ca.Function("of", [state.z], [path.length, path.touches[0].angle, moment_arms(state, [cable])])
     winds = -turn if not starts_on_drum else turn  # the axis of the motion is against that of the drum
     length, angle = (float(v) for v in evaluate([0.0, 0.0])[:2])
     for turns in (0.4, 1.0, 2.6, 7.3):

@@ -67,7 +67,8 @@ def test_the_stance_foot_is_pressed_to_the_ground(biped: Biped) -> None:
     outputs, _ = biped.evaluate({}, {})
     assert outputs["min_ground_force"] > 100.0
     assert 0.3 < outputs["friction_needed"] < 0.5
-    assert outputs["peak_torque"] == pytest.approx(41.09, abs=0.05)
+    # at the start, where Radau extrapolates: 41.087 with 200 intervals of Hermite-Simpson, 40.44 at its first point
+    assert outputs["peak_torque"] == pytest.approx(41.087, abs=0.005)
 
 
 def test_explicit_and_residual_form_reach_the_same_step(biped: Biped) -> None:

@@ -122,7 +122,7 @@ def test_moment_arms_are_the_slopes_of_the_lengths(opensim, name):
             continue
         ahead, behind = (muscle_geometry(model, {**values, coordinate: values[coordinate] + s}) for s in (step, -step))
         slope = (behind.lengths - ahead.lengths) / (2 * step)
-        same = (ahead.wrapped == geometry.wrapped) & (behind.wrapped == geometry.wrapped)
+        same = (ahead.touch_counts == geometry.touch_counts) & (behind.touch_counts == geometry.touch_counts)
         off = np.abs(geometry.arms[:, i] - slope)
         switching = np.abs(ahead.lengths - 2 * geometry.lengths + behind.lengths) > 1e-9
         assert off[same & ~switching].max(initial=0.0) <= 1e-6
@@ -148,12 +148,12 @@ def test_a_path_over_a_surface_is_longer_than_the_straight_one_and_has_its_slope
     model = read_model(hinge(wraps=surface(*SURFACES[kind], quadrant=quadrant, **pose), path_wraps=USED))
     bare = read_model(hinge())
     over, straight = (muscle_geometry(m, {"flexion": q}) for m in (model, bare))
-    wrapped = over.wrapped[:, 0] > 0
+    wrapped = over.touch_counts[:, 0] > 0
     assert wrapped.sum() > 10
     assert (over.lengths[wrapped] > straight.lengths[wrapped]).all()
     assert over.lengths[~wrapped] == pytest.approx(straight.lengths[~wrapped], abs=1e-15)
     ahead, behind = (muscle_geometry(model, {"flexion": q + s}) for s in (1e-6, -1e-6))
-    same = (ahead.wrapped == over.wrapped) & (behind.wrapped == over.wrapped)
+    same = (ahead.touch_counts == over.touch_counts) & (behind.touch_counts == over.touch_counts)
     slope = (behind.lengths - ahead.lengths) / 2e-6
     assert np.abs(over.arms[:, 0] - slope)[same].max() <= 2e-7
 
@@ -167,7 +167,7 @@ def test_an_ellipsoid_of_equal_axes_is_a_sphere():
             (("WrapEllipsoid", "<dimensions>0.08 0.08 0.08</dimensions>"), "0.5 1.0 -0.3"),
         )
     ]
-    assert geometries[0].wrapped.sum() > 10
+    assert geometries[0].touch_counts.sum() > 10
     assert geometries[0].lengths == pytest.approx(geometries[1].lengths, abs=1e-8)
     assert geometries[0].arms == pytest.approx(geometries[1].arms, abs=1e-7)
 
@@ -181,7 +181,7 @@ def test_an_ellipsoid_with_one_long_axis_is_nearly_a_cylinder():
             ("WrapEllipsoid", "<dimensions>0.05 0.05 20</dimensions>"),
         )
     )
-    assert (cylinder.wrapped == long.wrapped).all()
+    assert (cylinder.touch_counts == long.touch_counts).all()
     assert cylinder.lengths == pytest.approx(long.lengths, abs=2e-6)
 
 
@@ -236,7 +236,7 @@ def test_lengths_through_a_torus_are_near_those_of_opensim(at, turned, opensim):
     """OpenSim 4.6 goes round a straight cylinder in place of the bent tube: up to 2.5 mm shorter, never longer."""
     model = read_model(hinge(wraps=surface("WrapTorus", TORUS, at=at, turned=turned), path_wraps=USED))
     geometry = muscle_geometry(model, {"flexion": np.linspace(-1.0, 1.0, 5)})
-    assert geometry.wrapped[:, 0].tolist() == [0, 0, 1, 1, 1]
+    assert geometry.touch_counts[:, 0].tolist() == [0, 0, 1, 1, 1]
     assert geometry.lengths[:2, 0] == pytest.approx(opensim[:2], abs=1e-8)
     longer = geometry.lengths[2:, 0] - opensim[2:]
     assert (longer > 0).all()

@@ -157,7 +157,7 @@ def test_areas_of_a_balance_end_with_the_last_frame_that_has_a_solution() -> Non
         "net_moments": np.full((3, 1), 3.0),
         "coordinates": np.array(["elbow_flexion"]),
     }
-    *areas, needed = _balance(arrays, row=0, named=("long", "short"))["data"]
+    *areas, needed = _balance(arrays, row=0, highlights=("long", "short"))["data"]
     assert [list(area["x"]) for area in areas] == [[0.0, 0.1], [0.0, 0.1]]
     assert len(needed["x"]) == 3
 

@@ -87,8 +87,8 @@ def test_a_fibre_that_no_tendon_force_balances_is_named():
     lengths = np.array([[0.35], [0.6]])
     _, near = strengths((one(),), lengths[:1], np.zeros((1, 1)), tendon="equilibrium")
     _, far = strengths((one(),), lengths, np.zeros((2, 1)), tendon="equilibrium")
-    assert near.overloaded == ()
-    assert far.overloaded == ("flexor",)
+    assert near.overloaded_muscles == ()
+    assert far.overloaded_muscles == ("flexor",)
     assert "flexor: fibre and tendon have no equilibrium up to 5 maximum isometric forces" in far.outside()
 
 

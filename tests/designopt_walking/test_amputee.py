@@ -143,7 +143,7 @@ def test_a_walk_that_is_not_solved_has_the_reason_and_no_numbers() -> None:
 def test_chosen_parameters_and_their_number_at_bounds_are_outputs_only_where_the_program_chooses() -> None:
     chosen = AmputeeWalk(knee="four_bar", choose=["damper_damping"]).declares().outputs
     assert list(chosen) == ["chosen_damper_damping", "chosen_at_bounds"]
-    assert chosen["chosen_at_bounds"].notable
+    assert (chosen["chosen_at_bounds"].notable, chosen["chosen_at_bounds"].listed_by) == (True, "bounds")
     assert not AmputeeWalk(knee="four_bar").declares().outputs
 
 

@@ -71,7 +71,7 @@ def test_motions_of_single_intervals_are_within_the_error_estimate(drive, meshes
     largest = []
     for intervals in meshes:
         program = Program(problem, program_options(intervals, 1e-6))
-        solution = checked(problem, program.statement, program.solve())
+        solution = checked(problem, program.problem_functions, program.solve())
         differences = interval_differences(walker, solution.phase, solution.parameters)
         assert (differences <= 1.5 * solution.phase.error).all()
         assert differences.max() <= solution.error_estimate

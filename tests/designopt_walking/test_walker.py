@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -16,9 +17,13 @@ from designopt_muscle.osim.read import read_model
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices import DEVICES
 from designopt_walking.devices.joint_springs import elastic_ankle
+from designopt_walking.models.predict import WalkPredict
 from designopt_walking.programs.gait import GaitError, GaitRanges, check_mirror, ranged_tree
 from designopt_walking.programs.predict import Effort, predicted_walk
-from designopt_walking.walker import Walker, on_slope, pulled, walker_of
+from designopt_walking.walker import Walker, on_slope, pulled, walker_of, with_mass
+
+import designopt
+from designopt.study.language.errors import StudyError
 
 #: Agreement with OpenSim, relative to the largest entry of each quantity.
 CLOSE = 1e-9
@@ -118,6 +123,36 @@ def test_a_slope_turns_gravity_in_the_axes_of_the_ground(walker: Walker) -> None
     g, angle = walker.model.gravity, np.arctan(0.1)
     assert on_slope(walker.model, 0.0) is walker.model
     np.testing.assert_allclose(on_slope(walker.model, 0.1).gravity, [g[1] * np.sin(angle), g[1] * np.cos(angle), 0.0])
+
+
+def test_a_heavier_person_has_heavier_bodies_and_the_same_muscles(walker: Walker) -> None:
+    heavy = with_mass(walker.model, 1.25 * walker.mass)
+    assert sum(body.mass for body in heavy.bodies) == pytest.approx(1.25 * walker.mass, rel=1e-12)
+    for body, before in zip(heavy.bodies, walker.model.bodies, strict=True):
+        assert body.mass == pytest.approx(1.25 * before.mass)
+        assert body.inertia == pytest.approx(1.25 * before.inertia)
+        assert body.centre is before.centre
+    assert (heavy.muscles, heavy.contacts) == (walker.model.muscles, walker.model.contacts)
+
+
+def walking_study(**settings: Any) -> designopt.Study:
+    return designopt.define(
+        study="walk", model={"use": "walk_predict", **settings}, scenarios=[{"name": "w", "speed": 1.2}],
+        solver={"use": "evaluate", "designs": [{"name": "walk"}]}, execution={"executor": "serial"},
+    )  # fmt: skip
+
+
+def test_the_mass_of_the_person_is_part_of_the_key_only_where_it_is_stated() -> None:
+    keys = [walking_study(**settings).problem.keys(np.empty((1, 0))) for settings in ({}, {"body_mass": None})]
+    assert keys[0] == keys[1] != walking_study(body_mass=85).problem.keys(np.empty((1, 0)))
+    model = WalkPredict(body_mass=85.0, device="hip_springs", mass=1.0)
+    assert model._predictor(0.0)[0].walker.mass == pytest.approx(87.0)
+
+
+@pytest.mark.parametrize("mass", [8.5, 850])
+def test_a_mass_that_no_person_has_is_refused(mass: float) -> None:
+    with pytest.raises(StudyError, match=r"body_mass: .*(at least 20|at most 250)"):
+        walking_study(body_mass=mass)
 
 
 def test_a_pull_acts_forward_on_the_pelvis_alone(walker: Walker) -> None:

@@ -254,7 +254,7 @@ def test_a_predicted_walk_is_confirmed_near_itself_else_from_a_tracked_walk(
     near = Walk((), status.success, 2.0, status=status)
     starts: list[tuple[int, object, object]] = []
 
-    def program(_: object, options: Options, guess: Walk, *, statement: object) -> object:
+    def program(_: object, options: Options, guess: Walk, *, problem_functions: object) -> object:
         return SimpleNamespace(solve=lambda warm, previous: starts.append((options.intervals, warm, previous)) or near)
 
     monkeypatch.setattr(Guess, "from_solution", lambda walk: walk)

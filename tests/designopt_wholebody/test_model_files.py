@@ -59,6 +59,18 @@ def test_a_model_based_on_another_changes_and_leaves_out() -> None:
     assert not [name for name in less.joints if "scapulo" in name or "clavicular" in name]
 
 
+def test_a_spring_of_a_segment_that_is_left_out_goes_with_it() -> None:
+    spring = "s: {first: [ground, pivot], second: [lower, tip], stiffness: 1}"
+    base = f"model: sprung\nbased_on: two_rods\nsprings:\n  {spring}\n"
+    assert read(base).springs.keys() == {"s"}
+
+    def library(name: str) -> bytes:
+        return base.encode() if name == "sprung" else content_of(name)
+
+    model = read_model(b"model: upper\nbased_on: sprung\nwithout: [lower]\n", "own.yaml", library)
+    assert (set(model.segments), model.springs) == ({"upper"}, {})
+
+
 def test_one_side_only() -> None:
     arm = load_model("arm7")
     assert not [name for name in arm.segments if name.endswith("_L")]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from designopt.counts import plural
-from designopt.report.labels import listed, number, plain, thinned
-from designopt.report.parts.answer.overview import duration
+from designopt.report.labels import duration, listed, number, plain, thinned
 from designopt.report.parts.designs.front import _box, _overlap, _spread
 
 

@@ -13,6 +13,7 @@ from designopt.problem import Problem
 from designopt.report import summary_table
 from designopt.report.designs import missing
 from designopt.report.labels import ONLY_DESIGN, hover_columns
+from designopt.report.notable import notable_without_choice
 from designopt.report.page.page import sections
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits, sentence
@@ -554,6 +555,15 @@ def test_the_sentences_of_a_notable_figure_are_printed_with_those_that_are_alike
     assert "  w1, w2 and w3: w1.trc: 3 frames lack a marker (figures of w1)" in lines
     assert "  w1: no plate" in lines
     assert "  w1: w1.trc: 8 frames lack a marker" in lines
+
+    unjudged = replace(
+        result, study=replace(result.study, objectives=()), problem=replace(result.problem, objectives=())
+    )
+    (clause,) = notable_without_choice(unjudged)
+    assert clause == (
+        "gaps is up to 2 in 3 of 4 evaluations (w1, w2 and w3): frames without a number (w1, w2 and w3: w1.trc: 3"
+        " frames lack a marker (figures of w1); w1: no plate; w1: w1.trc: 8 frames lack a marker)"
+    )
     monkeypatch.setattr(
         type(result), "arrays", lambda self, i, s=0: {"gap_sentences": np.array([f"{chr(97 + k)}!" for k in range(25)])}
     )

@@ -228,7 +228,8 @@ def test_the_figure_beside_the_answer_has_short_names_and_its_upper_panel_alone(
         axes = {"xaxis": {"anchor": "y2"}, "yaxis": {"domain": [0.4, 1.0]}, "yaxis2": {"domain": [0.0, 0.3]}}
         return Section("Response", figures=(Figure("Output", {"data": data, "layout": axes}),))
 
-    result = study(report={"plots": [two_panels]}).run(tmp_path / "s")
+    solver = {"use": "full_factorial", "levels": 3}  # the ranking of so few designs fits beside the answer, too
+    result = study(report={"plots": ["ranking", two_panels]}, solver=solver).run(tmp_path / "s")
     answer = sections(result)[0]
     (figure,) = answer.figures
     upper, lower = figure.plot["data"]

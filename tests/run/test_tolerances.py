@@ -136,6 +136,24 @@ def test_the_rule_robust_picks_a_design_that_keeps_its_limits_behind_the_front_i
     assert repeated.chosen() == named
 
 
+def test_the_table_tells_designs_of_the_front_from_those_behind_it(tmp_path):
+    """The limit is a (1 - a) <= b^2: a larger margin to it costs height."""
+    limit = StudyConstraint("off", Expression.parse("slope - height"), use("aggregation", "worst"), maximum=1.0)
+    definition = make_study(
+        minimize=("height", "2 - slope"), names=("a", "b"), low=0.0, high=1.0, constraints=(limit,),
+        choose=(Choice("robust"),), stages=(Stage("grid", use("solver", "full_factorial", levels=21)),),
+        tolerances=Tolerances((Tolerance("a", 0.1), Tolerance("b", 0.1)), neighbours=16, front=64),
+    )  # fmt: skip
+    result = run_study(definition, tmp_path / "s")
+    section, front_rows, chosen_rows = tolerances(result), result.front().tolist(), set(result.chosen().values())
+    ranks = {row: rank for rank, row, *_ in section.tables[0].rows if row not in chosen_rows}
+    assert ranks == {row: "of the front" if row in front_rows else "behind the front" for row in ranks}
+    of_front = sum(rank == "of the front" for rank in ranks.values())
+    assert 0 < of_front < len(ranks)
+    numbers = f"{of_front} of the front and {len(ranks) - of_front} behind the front"
+    assert section.notes == (f"Further designs are listed below the chosen ones: {numbers}.",)
+
+
 def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limits_within_its_tolerances(tmp_path):
     """The study asks for the design at the limit, a = 0.9; half of its neighbours lie beyond."""
     off = Tolerances(OFF.of, neighbours=16, front=64)

@@ -15,7 +15,7 @@ from designopt.problem import SolvedPrograms
 from designopt.report.labels import answer_digits
 from designopt.report.parts.answer.overview import overview
 from designopt.report.terminal import summary_table
-from designopt.solvers.collocation.requested_programs import compared
+from designopt.solvers.collocation.requested_programs import model_differences
 from designopt.solvers.collocation.symbolic import symbolic
 from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
@@ -420,7 +420,7 @@ def compared_decays(model_decays, decays, errors, *, takes_options=False):
     objectives = [SimpleNamespace(name="decay", sign=1.0)]
     problem = SimpleNamespace(objectives=objectives, model=model, evaluation_options={})
     outcomes = SimpleNamespace(objectives=np.array(model_decays)[:, None], violation=np.zeros(len(decays)))
-    return compared(problem, outcomes, np.array(decays), errors=np.array(errors), starts=2)
+    return model_differences(problem, outcomes, np.array(decays), errors=np.array(errors), starts=2)
 
 
 def test_evaluations_without_a_result_are_compared_with_nothing():

@@ -100,9 +100,10 @@ def test_every_way_to_an_evaluation_has_the_mesh_of_the_study(tmp_path: Path) ->
     assert doubled.tolist() == (2.0 * result.outcomes.objectives).tolist()
 
 
-def test_settings_at_their_defaults_change_no_key() -> None:
+def test_evaluations_have_the_mesh_check_of_the_programs() -> None:
     usual = study({}).problem
-    assert [options_of(solver) for solver in ({}, {"intervals": 50}, {"mesh_check": 0}, {"starts": 1})] == [{}] * 4
+    assert [options_of(solver) for solver in ({}, {"intervals": 50}, {"starts": 1})] == [{"mesh_check": 1e-4}] * 3
+    assert options_of({"mesh_check": 0}) == {}
     assert options_of({"starts": 3}) == {"starts": 3, "mesh_check": 1e-4}
     assert options_of({"intervals": 80}) == {"intervals": 80, "mesh_check": 1e-4}
     assert options_of({"refine": {}})["refine"]["tolerance"] == Refinement().tolerance

@@ -144,6 +144,8 @@ def test_a_solver_for_several_parameters_is_noted_with_one() -> None:
     assert note.startswith(
         "note: solver cma_es is made for at least 2 free parameters; with stiffness alone slsqp or nelder_mead"
     )
+    fixed = {**SOUND, "space": {"stiffness": "1 N/m", "share": 0.1}, "solver": {"use": "evaluate"}}
+    assert remarks(designopt.define(**fixed).definition) == []
 
 
 def test_the_note_is_one_line_in_the_order_of_the_file() -> None:

@@ -78,18 +78,18 @@ def with_measurements(
 
 
 def _by_phase(
-    problem: TrajectoryProblem, measured: Measurements | Mapping[str, Measurements]
+    problem: TrajectoryProblem, measurements: Measurements | Mapping[str, Measurements]
 ) -> dict[str, Measurements]:
     names = [phase.name for phase in problem.phases]
-    if isinstance(measured, Measurements):
+    if isinstance(measurements, Measurements):
         if len(names) != 1:
             text = f"there are several phases: give measurements by phase, of {', '.join(names)}"
             raise ProblemError("bad_statement", "measured", text)
-        return {names[0]: measured}
-    if not measured:
+        return {names[0]: measurements}
+    if not measurements:
         raise ProblemError("bad_statement", "measured", "there are none: give those of at least one phase")
-    check_names("measured", measured, names, "phase", "bad_statement")
-    return {name: measured[name] for name in names if name in measured}
+    check_names("measured", measurements, names, "phase", "bad_statement")
+    return {name: measurements[name] for name in names if name in measurements}
 
 
 def _units(phase: Phase) -> dict[str, str]:
@@ -100,13 +100,13 @@ def _units(phase: Phase) -> dict[str, str]:
     return {v.name: v.unit for table in tables for v in table}
 
 
-def _phase(phase: Phase, measured: Measurements) -> Phase:
+def _phase(phase: Phase, measurements: Measurements) -> Phase:
     units = _units(phase)
     data: dict[str, Floats] = {}
-    check_names(f"{phase.name}: measured", measured.values, units, "variable or output", "bad_statement")
-    for name in measured.values:
+    check_names(f"{phase.name}: measured", measurements.values, units, "variable or output", "bad_statement")
+    for name in measurements.values:
         try:
-            values, sigma = measured.converted(name, units[name])
+            values, sigma = measurements.converted(name, units[name])
         except ValueError as error:
             raise ProblemError("bad_statement", f"{phase.name}: measured.{name}", str(error)) from error
         is_measured = np.isfinite(values)
@@ -116,7 +116,7 @@ def _phase(phase: Phase, measured: Measurements) -> Phase:
         raise ProblemError(
             "bad_statement", f"{phase.name}: integrals.{MISFIT}", "is added by the measurements: rename it"
         )
-    misfit = Integral(Misfit(MeasurementResiduals(tuple(measured.values))), at=Samples(measured.times, data))
+    misfit = Integral(Misfit(MeasurementResiduals(tuple(measurements.values))), at=Samples(measurements.times, data))
     return replace(phase, integrals={**phase.integrals, MISFIT: misfit})
 
 

@@ -100,7 +100,7 @@ def inference(
     parts = [_residuals(transcription, bounds, i, phase, names, x) for i, phase, names, _ in measured_phases(problem)]
     jacobian = scipy.sparse.vstack([part for part, _ in parts]).tocsr()
     values = np.concatenate([value for _, value in parts])
-    jacobian = jacobian[_weighted(problem)]
+    jacobian = jacobian[_weight_mask(problem)]
     fisher = information(kkt, jacobian, np.array(list(_unknowns(problem, transcription).values()), np.int64))
     if not kkt.independent:
         doubts.append("the active constraints are not independent: there are no intervals")
@@ -119,7 +119,7 @@ def _check_level(level: float) -> None:
         raise ValueError(f"level is {level!r}, not between 0 and 1")
 
 
-def _weighted(problem: TrajectoryProblem) -> Any:
+def _weight_mask(problem: TrajectoryProblem) -> Any:
     """Mask (all,) of the residuals of measured values."""
     masks = []
     for _, _, residuals, samples in measured_phases(problem):
@@ -139,10 +139,10 @@ def _residuals(
     """The Jacobian (n k, N) of the residuals of a phase with respect to all scaled variables, sample by sample, and
     their values."""
     index, sample = next(
-        (j, s) for j, s in enumerate(transcription.statement.samples) if (s.phase, s.name) == (i, MISFIT)
+        (j, s) for j, s in enumerate(transcription.problem_functions.samples) if (s.phase, s.name) == (i, MISFIT)
     )
     phase_layout = transcription.layout.samples[index]
-    point = transcription.statement.points[i]
+    point = transcription.problem_functions.points[i]
     column = _ResidualPoint(sample, residuals, point)
     theta = transcription.layout.phases[i].theta
     constants = bounds.parameters[transcription.layout.phases[i].constants : transcription.layout.phases[i].signals]
@@ -171,7 +171,7 @@ def _unknowns(problem: TrajectoryProblem, transcription: Transcription) -> dict[
     """Parameters, free times and initial states by name, with their indices among the variables."""
     index_of = dict(transcription.layout.parameters)
     for phase, phase_layout, point in zip(
-        problem.phases, transcription.layout.phases, transcription.statement.points, strict=True
+        problem.phases, transcription.layout.phases, transcription.problem_functions.points, strict=True
     ):
         for name, k in phase_layout.times.items():
             if k not in index_of.values():
@@ -184,7 +184,7 @@ def _unknowns(problem: TrajectoryProblem, transcription: Transcription) -> dict[
 
 def _is_misfit(problem: TrajectoryProblem, transcription: Transcription, bounds: ProgramBounds, x: Floats) -> bool:
     """Whether the cost is a multiple of the misfit alone, tested at the optimum and near it."""
-    reader = Reader(transcription.statement, transcription.layout)
+    reader = Reader(transcription.problem_functions, transcription.layout)
     ratios = []
     for at in (x, x + 1e-3 * transcription.scale * np.random.default_rng(0).standard_normal(len(x))):
         values = [reader.phase(i, at, bounds.parameters) for i in range(len(problem.phases))]
@@ -213,7 +213,7 @@ def _root(
     size = len(kkt.active.free)
     gradient = -2.0 * transcription.cost_scale * jacobian.T.toarray()
     count = gradient.shape[1]
-    changes, _ = kkt.moved(gradient, np.zeros((len(kkt.active.rows), count)), np.zeros((size, count)))
+    changes, _ = kkt.changes(gradient, np.zeros((len(kkt.active.rows), count)), np.zeros((size, count)))
     return changes
 
 
@@ -234,14 +234,14 @@ def _inference(fit: _SolvedFit, root: Floats, residuals: Floats, level: float, d
     problem, transcription, bounds, solution = fit.problem, fit.transcription, fit.bounds, fit.solution
     information = fit.information
     x = transcription.shift + transcription.scale * solution.iterate.x
-    count = int(_weighted(problem).sum())
+    count = int(_weight_mask(problem).sum())
     chi_squared = float(residuals @ residuals)
     dimension, rank = (information.dimension, information.rank) if information else (0, 0)
     quantile = float(scipy.stats.norm.ppf(0.5 + 0.5 * level))
     deviations = transcription.scale * np.linalg.norm(root, axis=1)
     indices, units = _unknowns(problem, transcription), _units(problem)
     free = {name: k for name, k in indices.items() if fit.active.free[k]}
-    lost = _undetermined(transcription, information, x, free)
+    lost = _undetermined_unknowns(transcription, information, x, free)
     unknowns = {}
     for name, k in indices.items():
         value, deviation = float(x[k]), math.inf if name in lost else float(deviations[k])
@@ -322,7 +322,7 @@ def _weakest(transcription: Transcription, x: Floats, free: Mapping[str, int], c
     return ", ".join(parts), ratio if len(with_variance) == len(free) else math.inf
 
 
-def _undetermined(
+def _undetermined_unknowns(
     transcription: Transcription, information: Information | None, x: Floats, free: Mapping[str, int]
 ) -> set[str]:
     """The unknowns that change along the undetermined directions."""
@@ -352,19 +352,19 @@ def _fits(
         n, names = len(samples.times), measurements.names
         phase_residuals = residuals[begin : begin + n * len(names)].reshape(n, len(names))
         begin += phase_residuals.size
-        measured, fitted, sigma, standardised = {}, {}, {}, {}
+        measured_values, fit_values, sigma, standard_residuals = {}, {}, {}, {}
         for j, name in enumerate(names):
             weight = np.broadcast_to(samples.data[f"weight {name}"], (n,))
             is_measured = weight > 0.0
             with np.errstate(divide="ignore"):
                 sigma[name] = np.where(is_measured, 1.0 / weight, np.nan)
-            measured[name] = np.where(is_measured, samples.data[f"measured {name}"], np.nan)
-            standardised[name] = np.where(is_measured, phase_residuals[:, j], np.nan)
-            fitted[name] = measured[name] + standardised[name] * sigma[name]
-        layout, point = transcription.layout.phases[i], transcription.statement.points[i]
+            measured_values[name] = np.where(is_measured, samples.data[f"measured {name}"], np.nan)
+            standard_residuals[name] = np.where(is_measured, phase_residuals[:, j], np.nan)
+            fit_values[name] = measured_values[name] + standard_residuals[name] * sigma[name]
+        layout, point = transcription.layout.phases[i], transcription.problem_functions.points[i]
         at_points = deviations[layout.point]
         bands = {
             v: np.concatenate([at_points[: layout.mesh.first, j], at_points[:, j]]) for j, v in enumerate(point.names)
         }
         bands |= {v: deviations[layout.states[:, j]] for j, v in enumerate(point.names[: point.nx])}
-        yield phase.name, Fit(samples.times, measured, fitted, sigma, standardised, bands)
+        yield phase.name, Fit(samples.times, measured_values, fit_values, sigma, standard_residuals, bands)

@@ -42,9 +42,9 @@ class Measurements:
     units: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for table, what in ((self.values, "values"), (self.sigma, "sigma"), (self.units, "units")):
+        for table, field_name in ((self.values, "values"), (self.sigma, "sigma"), (self.units, "units")):
             if not isinstance(table, Mapping):
-                raise ValueError(f"{what} of measurements must be given by name, not as {type(table).__name__}")
+                raise ValueError(f"{field_name} of measurements must be given by name, not as {type(table).__name__}")
         times = _numbers("times", self.times)
         if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
             raise ValueError("times of measurements must be a column of at least one finite number")
@@ -68,9 +68,9 @@ class Measurements:
                 raise ValueError(
                     f"{name}: its standard deviation must be positive and finite wherever there is a value"
                 )
-        for table, what in ((self.sigma, "sigma"), (self.units, "units")):
+        for table, field_name in ((self.sigma, "sigma"), (self.units, "units")):
             if unknown := [name for name in table if name not in values]:
-                raise ValueError(f"{what}.{unknown[0]}: no such column was measured; known: {', '.join(values)}")
+                raise ValueError(f"{field_name}.{unknown[0]}: no such column was measured; known: {', '.join(values)}")
         for name, unit in self.units.items():
             _check_unit(name, unit)
         object.__setattr__(self, "times", times)
@@ -122,9 +122,9 @@ def read_measurements(
     units_of = dict(heads)
     column = {name: table[:, j] for j, name in enumerate(names)}
 
-    def table_of(name: str, what: str) -> Floats:
+    def table_of(name: str, purpose: str) -> Floats:
         if name not in column:
-            raise NoColumn(name, f"there is no column '{name}' for {what}; known: {', '.join(names)}")
+            raise NoColumn(name, f"there is no column '{name}' for {purpose}; known: {', '.join(names)}")
         return np.asarray(column[name])
 
     if not (columns is None or isinstance(columns, Mapping)):
@@ -132,7 +132,7 @@ def read_measurements(
     column_of = columns or {n: n for n in names if n != time and not n.startswith("sigma ")}
     times = table_of(time, "the time")
     if units_of[time] not in ("", "s"):
-        times = np.array([_converted(t, units_of[time], "s", time) for t in times])
+        times = np.array([_in_unit(t, units_of[time], "s", time) for t in times])
     deviations: dict[str, Any] = dict(sigma or {})
     for variable, name in column_of.items():
         if variable not in deviations and f"sigma {name}" in column:
@@ -169,11 +169,11 @@ def _check_unit(name: str, unit: Any) -> None:
         raise ValueError(f"units.{name}: {error}") from None
 
 
-def _numbers(what: str, entries: Any) -> Floats:
+def _numbers(column: str, entries: Any) -> Floats:
     try:
         return np.asarray(entries, float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{what}: contains a value that is not a number: {error}") from None
+        raise ValueError(f"{column}: contains a value that is not a number: {error}") from None
 
 
 def _cells(n: int, line: str) -> list[str]:
@@ -198,7 +198,7 @@ def _row(n: int, line: str, names: list[str]) -> list[float]:
     return numbers
 
 
-def _converted(value: float, unit: str, target_unit: str, name: str) -> float:
+def _in_unit(value: float, unit: str, target_unit: str, name: str) -> float:
     try:
         return units.convert(float(value), unit, target_unit)
     except units.UnitError as error:

@@ -68,13 +68,13 @@ class ProgramFunctions:
             (),
         )
         self._memory: list[Any] = []  # used by the calls
-        self._calls = [[self._interpreted(*each) for each in request] for request in self._functions]
+        self._calls = [[self._interpreted_call(*each) for each in request] for request in self._functions]
         self._is_attempted = False
         self.stops: Callable[[], bool] = lambda: False
-        self.raised: BaseException | None = None
+        self.error: BaseException | None = None
         self.user: object = None
 
-    def _interpreted(self, function: Any, arguments: tuple[Floats, ...], number: int, result: Floats) -> Any:
+    def _interpreted_call(self, function: Any, arguments: tuple[Floats, ...], number: int, result: Floats) -> Any:
         buffer, call = function.buffer()
         for i, each in enumerate(arguments):
             if each.size:
@@ -102,13 +102,13 @@ class ProgramFunctions:
         except CompilerError as error:
             logger.warning("the program is solved with interpreted functions: %s", error)
             return
-        calls = (Call * len(functions))(*(self._compiled(library, *each) for each in functions))
+        calls = (Call * len(functions))(*(self._compiled_call(library, *each) for each in functions))
         self._memory += [library, calls]
         self.calls = ctypes.addressof(calls)
         of_calls = iter(calls)
         self._calls = [[_bound(library, each[0], next(of_calls)) for each in request] for request in self._functions]
 
-    def _compiled(
+    def _compiled_call(
         self, library: ctypes.CDLL, function: Any, arguments: tuple[Floats, ...], number: int, result: Floats
     ) -> Call:
         of_arguments, of_results = (ctypes.c_void_p * function.sz_arg())(), (ctypes.c_void_p * function.sz_res())()
@@ -121,14 +121,14 @@ class ProgramFunctions:
         memory = (ctypes.addressof(of_arguments), ctypes.addressof(of_results))
         return Call(address, *memory, integers.ctypes.data, reals.ctypes.data)
 
-    def evaluate(self, what: int) -> int:
+    def evaluate(self, request: int) -> int:
         """0, or 1 if the search must stop, for which each iteration asks once: with the slopes."""
         try:
-            for call in self._calls[what]:
+            for call in self._calls[request]:
                 call()
-            return int(what in WITH_STOPS and self.stops())
+            return int(request in WITH_STOPS and self.stops())
         except BaseException as error:  # it would be lost in C
-            self.raised = error
+            self.error = error
             return 1
 
 

@@ -70,7 +70,7 @@ def kinds(bounds: ProgramBounds) -> tuple[Mask, Mask, Mask]:
     return bounds.low < bounds.high, has_limit, has_limit & (bounds.row_low < bounds.row_high)
 
 
-def _places(pattern: Any) -> tuple[Indices, Indices]:
+def _positions(pattern: Any) -> tuple[Indices, Indices]:
     """Rows and columns of the nonzeros of a CasADi pattern."""
     begin = np.array(pattern.colind(), np.int32)
     return np.fromiter(pattern.row(), np.int32, begin[-1]), np.repeat(
@@ -86,12 +86,12 @@ def structure(transcription: Transcription, free: Mask, has_limit: Mask, slack: 
     of_column = np.where(free, np.cumsum(free) - 1, -1).astype(np.int32)
     of_row = np.where(has_limit, np.cumsum(has_limit) - 1, -1).astype(np.int32)
 
-    rows, columns = _places(transcription.jacobian.sparsity_out(1))
+    rows, columns = _positions(transcription.jacobian.sparsity_out(1))
     j_row, j_col = of_row[rows], of_column[columns]
     j_from = np.flatnonzero((j_row >= 0) & (j_col >= 0))
     j_row, j_col = j_row[j_from], j_col[j_from]
 
-    rows, columns = _places(transcription.hessian.sparsity_out(0))
+    rows, columns = _positions(transcription.hessian.sparsity_out(0))
     first, second = of_column[rows], of_column[columns]
     w_from = np.flatnonzero((first >= 0) & (second >= 0))
     first, second = first[w_from], second[w_from]
@@ -148,10 +148,12 @@ class Run:
     """One search within `program_bounds` from scaled variables `x`, with or without `multipliers`, to one tolerance and
     then to a smaller one."""
 
-    def __init__(self, method: Interior, program_bounds: ProgramBounds, x: Floats, multipliers: Iterate | None) -> None:
+    def __init__(
+        self, method: Interior, program_bounds: ProgramBounds, x: Floats, warm_iterate: Iterate | None
+    ) -> None:
         transcription, self._method, self._bounds = method.transcription, method, program_bounds
         self._s = s = method.structure(program_bounds)
-        warm, free, m = multipliers is not None, len(s.column), len(s.equation)
+        warm, free, m = warm_iterate is not None, len(s.column), len(s.equation)
         low, high = transcription.box(program_bounds)
         row_low, row_high = transcription.row_box(program_bounds)
         # one piece of memory, which the search reads and writes
@@ -166,15 +168,15 @@ class Run:
             rows = s.equation[s.slack_row]
             self._low[free:], self._up[free:] = row_low[rows], row_high[rows]
             self._value[s.slack_row] = 0.0
-        self._fixed = np.where(program_bounds.low < program_bounds.high, 0.0, low)
+        self._fixed_values = np.where(program_bounds.low < program_bounds.high, 0.0, low)
         self._x[:free] = x[s.column]
-        if multipliers is not None:
-            self._y[:] = multipliers.constraint_multipliers[s.equation]
-            bound_multipliers = np.concatenate([multipliers.bound_multipliers[s.column], self._y[s.slack_row]])
+        if warm_iterate is not None:
+            self._y[:] = warm_iterate.constraint_multipliers[s.equation]
+            bound_multipliers = np.concatenate([warm_iterate.bound_multipliers[s.column], self._y[s.slack_row]])
             self._zl[:], self._zu[:] = np.maximum(-bound_multipliers, 0.0), np.maximum(bound_multipliers, 0.0)
         functions = method.functions
         address = self._numbers.ctypes.data
-        passed = library.SearchData(
+        data = library.SearchData(
             n=s.n, free=free, m=m, columns=transcription.layout.size,
             rows=len(transcription.row_scale), nz=len(s.row),
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
@@ -183,8 +185,8 @@ class Run:
             evaluate=method.evaluate, calls=functions.calls,
             barrier=BARRIER[warm], push=PUSH[warm], kappa_early=KAPPA_EARLY, second_below=SECOND_BELOW, warm=warm,
         )  # fmt: skip
-        self._started = False
-        self._state = method.code.interior_new(ctypes.byref(passed))
+        self._has_begun = False
+        self._state = method.code.interior_new(ctypes.byref(data))
         if not self._state:
             raise MemoryError("no memory for the interior point method")
 
@@ -199,18 +201,18 @@ class Run:
         in total, or until it stalls within the tolerance `acceptable`. `stops` is tested in every iteration.
         Raises the exceptions of the functions."""
         functions = self._method.functions
-        functions.x[:], functions.p[:] = self._fixed, self._bounds.parameters
+        functions.x[:], functions.p[:] = self._fixed_values, self._bounds.parameters
         functions.row_factors[:] = 0.0
-        functions.stops, functions.raised = stops, None
+        functions.stops, functions.error = stops, None
         functions.x[self._s.column] = self._x[: len(self._s.column)]
-        if functions.user is not self and self._started:  # the current derivatives belong to another search
+        if functions.user is not self and self._has_begun:  # the current derivatives belong to another search
             functions.evaluate(SLOPES)
-        functions.user, self._started = self, True
+        functions.user, self._has_begun = self, True
         end_code = int(
             self._method.code.interior_run(self._state, tolerance, constraint_tolerance, acceptable, min(limit, MOST))
         )
-        if functions.raised is not None:
-            raise functions.raised
+        if functions.error is not None:
+            raise functions.error
         return end_code
 
     @property
@@ -236,7 +238,11 @@ class Run:
         self._method.code.interior_unscale(
             self._state, address, address + 8 * m, address + 8 * (m + s.n), address + 8 * (m + 2 * s.n)
         )
-        x, rows, bounds, gradient = self._fixed.copy(), np.zeros(len(transcription.row_scale)), *np.zeros((2, size))
+        x, rows, bounds, gradient = (
+            self._fixed_values.copy(),
+            np.zeros(len(transcription.row_scale)),
+            *np.zeros((2, size)),
+        )
         x[s.column] = np.minimum(np.maximum(self._x[:free], self._box[0]), self._box[1])
         rows[s.equation] = y
         bounds[s.column] = zu[:free] - zl[:free]

@@ -105,7 +105,7 @@ def _moves(
             if following is not None and isinstance(following.t0, Continued):
                 yield from _time_directions(problem, transcription, i + 1, "t0")
         elif side in ("initial", "final") and variable in getattr(phase, side):
-            phase_layout, names = transcription.layout.phases[i], transcription.statement.points[i].names
+            phase_layout, names = transcription.layout.phases[i], transcription.problem_functions.points[i].names
             j = names.index(variable)
             if j < phase_layout.states.shape[1]:
                 yield "variables", [int(phase_layout.states[0 if side == "initial" else -1, j])], 1.0
@@ -117,7 +117,7 @@ def _moves(
 def _data_directions(
     transcription: Transcription, i: int, entry: str
 ) -> Iterator[tuple[str, Floats | list[int], float]]:
-    layout, point = transcription.layout.phases[i], transcription.statement.points[i]
+    layout, point = transcription.layout.phases[i], transcription.problem_functions.points[i]
     if entry in point.constant_names:
         yield "numbers", [layout.constants + point.constant_names.index(entry)], 1.0
     else:
@@ -129,7 +129,7 @@ def _signals(transcription: Transcription, i: int) -> Iterator[tuple[Floats, Ind
     """Fractions (n,) of phase i at which its signals are sampled, and their indices (n, signals) in the program."""
     phase_layout = transcription.layout.phases[i]
     parts = [(phase_layout.mesh.fractions[phase_layout.mesh.first :], phase_layout.signals, phase_layout.numbers_end)]
-    pairs = zip(transcription.statement.samples, transcription.layout.samples, strict=True)
+    pairs = zip(transcription.problem_functions.samples, transcription.layout.samples, strict=True)
     parts += [(at.fractions, at.signals, at.end) for sample, at in pairs if sample.phase == i]
     for fractions, begin, end in parts:
         yield fractions, np.arange(begin, end).reshape(len(fractions), -1)
@@ -138,7 +138,7 @@ def _signals(transcription: Transcription, i: int) -> Iterator[tuple[Floats, Ind
 def _time_directions(
     problem: TrajectoryProblem, transcription: Transcription, i: int, name: str
 ) -> Iterator[tuple[str, Floats | list[int], Floats | float]]:
-    layout, point, phase = transcription.layout.phases[i], transcription.statement.points[i], problem.phases[i]
+    layout, point, phase = transcription.layout.phases[i], transcription.problem_functions.points[i], problem.phases[i]
     if name in layout.times:
         yield "variables", [layout.times[name]], 1.0
         return

@@ -60,21 +60,21 @@ def active_set(transcription: Transcription, bounds: ProgramBounds, iterate: Ite
     if not near.any() and not near_rows.any():
         return initial_set
     # the step to the optimum without the limits in question gives the distance
-    released = Kkt(
+    kkt = Kkt(
         transcription,
         bounds,
         iterate,
         replace(initial_set, free=initial_set.free | near, rows=initial_set.rows & ~near_rows),
     )
-    if released.factor is None:
+    if kkt.factor is None:
         return initial_set
     multipliers = np.where(near_rows, iterate.constraint_multipliers, 0.0)
-    gradient = np.where(near, -iterate.bound_multipliers, 0.0) - released.jacobian.T @ multipliers
-    step, _ = released.moved(gradient[:, None], np.zeros((len(rows), 1)), np.zeros((len(near), 1)))
+    gradient = np.where(near, -iterate.bound_multipliers, 0.0) - kkt.jacobian.T @ multipliers
+    step, _ = kkt.changes(gradient[:, None], np.zeros((len(rows), 1)), np.zeros((len(near), 1)))
     return replace(
         initial_set,
         weak_variables=np.flatnonzero(near & (np.abs(step[:, 0]) < NEAR)),
-        weak_rows=np.flatnonzero(near_rows & (np.abs(released.jacobian @ step[:, 0]) < NEAR)),
+        weak_rows=np.flatnonzero(near_rows & (np.abs(kkt.jacobian @ step[:, 0]) < NEAR)),
     )
 
 
@@ -129,7 +129,7 @@ class Kkt:
             return self.factor is not None
         return int((factors.U.diagonal() < 0.0).sum()) == a
 
-    def moved(self, gradient: Floats, rows: Floats, variables: Floats) -> tuple[Floats, Floats]:
+    def changes(self, gradient: Floats, rows: Floats, variables: Floats) -> tuple[Floats, Floats]:
         """Changes of all variables (n, k) and of the multipliers of all rows (m, k), scaled.
 
         `gradient` (n, k) is the change of the gradient of the Lagrangian, `rows` (m, k) that of the rows at constant

@@ -125,7 +125,7 @@ def at_optimum(
         text = f"a solve from it, to a tolerance of {options.tolerance:g}, ends with {optimum.status.name}"
         raise ProblemError("bad_guess", "found", text)
     transcription = program.transcription
-    bounds = boxes(transcription.statement, problem, transcription.layout, transcription.blocks)
+    bounds = boxes(transcription.problem_functions, problem, transcription.layout, transcription.blocks)
     doubts = []
     size = max(abs(solution.objective), abs(optimum.objective), ZERO)
     if abs(optimum.objective - solution.objective) > SAME * size:
@@ -138,34 +138,34 @@ def _sensitivities(
     transcription: Transcription,
     bounds: ProgramBounds,
     solution: Solution,
-    moves: Directions,
+    directions: Directions,
     doubts: list[str],
 ) -> Sensitivities:
     rows = np.asarray(transcription.constraints(solution.iterate.x, bounds.parameters), float).ravel()
     kkt = Kkt(transcription, bounds, solution.iterate, active_set(transcription, bounds, solution.iterate, rows))
     doubts += doubts_of(transcription, solution, kkt)
     x, lam = solution.iterate.x, solution.iterate.constraint_multipliers
-    of_cost, of_gradient, of_rows = _by_numbers(transcription, x, bounds.parameters, lam, moves.numbers)
+    of_cost, of_gradient, of_rows = _by_numbers(transcription, x, bounds.parameters, lam, directions.numbers)
     if kkt.factor is None:
-        changes = np.full(moves.variables.shape, np.nan)
+        changes = np.full(directions.variables.shape, np.nan)
     else:
-        changes, _ = kkt.moved(
+        changes, _ = kkt.changes(
             of_gradient,
-            of_rows - moves.rows / transcription.row_scale[:, None],
-            moves.variables / transcription.scale[:, None],
+            of_rows - directions.rows / transcription.row_scale[:, None],
+            directions.variables / transcription.scale[:, None],
         )
     gradient = np.asarray(transcription.gradient(x, bounds.parameters)[1], float).ravel()
     dx = transcription.scale[:, None] * changes
     parameters = {name: dx[k] for name, k in transcription.layout.parameters.items()}
     phases = {}
     for i, phase in enumerate(problem.phases):
-        phases[phase.name] = _phase_sensitivities(transcription, i, dx, moves)
+        phases[phase.name] = _phase_sensitivities(transcription, i, dx, directions)
     figures = _figures(
-        transcription, transcription.shift + transcription.scale * x, bounds.parameters, dx, moves.numbers
+        transcription, transcription.shift + transcription.scale * x, bounds.parameters, dx, directions.numbers
     )
     return Sensitivities(
         solution=solution,
-        names=moves.names,
+        names=directions.names,
         objective=(of_cost + gradient @ changes) / transcription.cost_scale,
         parameters=parameters,
         figures={name: figures[name] for name in (*problem.figures, *problem.terms)},
@@ -195,14 +195,14 @@ def _by_numbers(
 
 
 def _phase_sensitivities(transcription: Transcription, i: int, dx: Floats, moves: Directions) -> PhaseSensitivities:
-    layout, point = transcription.layout.phases[i], transcription.statement.points[i]
+    layout, point = transcription.layout.phases[i], transcription.problem_functions.points[i]
     mesh = layout.mesh
     at_points = dx[layout.point]  # (points, variables, k)
     left = [np.einsum("p,pvk->vk", mesh.left, at_points[: len(mesh.left)])[None]] if mesh.first else []
     point_changes = np.concatenate([*left, at_points])
     point_changes[: mesh.first, : point.nx] = dx[layout.states[: mesh.first]]
-    fixed = iter(layout.constants + len(point.constant_names) + np.arange(2))
-    begin, end = (dx[layout.times[t]] if t in layout.times else moves.numbers[next(fixed)] for t in TIMES)
+    fixed_times = iter(layout.constants + len(point.constant_names) + np.arange(2))
+    begin, end = (dx[layout.times[t]] if t in layout.times else moves.numbers[next(fixed_times)] for t in TIMES)
     fractions = mesh.fractions[:, None]
     values = {name: point_changes[:, j] for j, name in enumerate(point.names)}
     return PhaseSensitivities((1.0 - fractions) * begin + fractions * end, values)
@@ -212,9 +212,9 @@ def _figures(
     transcription: Transcription, x: Floats, parameters: Floats, dx: Floats, numbers: Floats
 ) -> dict[str, Floats]:
     """Derivatives (k,) of the figures: central differences along the change of the optimum."""
-    reader = Reader(transcription.statement, transcription.layout)
+    reader = Reader(transcription.problem_functions, transcription.layout)
     phases = range(len(transcription.layout.phases))
-    names = list(transcription.statement.ends.figures)
+    names = list(transcription.problem_functions.ends.figures)
     slopes = np.full((len(names), dx.shape[1]), np.nan)
     for k in range(dx.shape[1]):
         if not np.isfinite(dx[:, k]).all() or not names:
@@ -250,8 +250,8 @@ def doubts_of(transcription: Transcription, solution: Solution, kkt: Kkt) -> Ite
         yield "the active constraints are not independent: their multipliers are not unique"
     elif kkt.factor is None:
         arcs = ", ".join(dict.fromkeys(name for arc in solution.singular_arcs for name in arc.controls))
-        what = f" ({arcs})" if arcs else ""
-        yield f"the cost does not determine all variables{what}: several trajectories and parameters are equally good"
+        names = f" ({arcs})" if arcs else ""
+        yield f"the cost does not determine all variables{names}: several trajectories and parameters are equally good"
     elif not kkt.is_minimum:
         yield "the cost has negative curvature along some motions that the constraints allow: not a strict minimum"
 
@@ -261,10 +261,10 @@ def _variable(transcription: Transcription, solution: Solution, k: int) -> str:
     for i, phase_layout in enumerate(transcription.layout.phases):
         name = list(solution.phases)[i]
         for table, first in ((phase_layout.states, 0), (phase_layout.point, phase_layout.mesh.first)):
-            where = np.argwhere(table == k)
-            if len(where):
-                slot, j = where[0]
-                variable = transcription.statement.points[i].names[j]
+            positions = np.argwhere(table == k)
+            if len(positions):
+                slot, j = positions[0]
+                variable = transcription.problem_functions.points[i].names[j]
                 return f"{variable} of {name} at {solution.phases[name].times[slot + first]:.4g} s"
         for time, index in phase_layout.times.items():
             if index == k:

@@ -31,7 +31,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Violation:
-    """One violated constraint: `name` as in the statement, `missed` is the violation in its `unit`.
+    """One violated constraint: `name` as in the statement, `amount` is the violation in its `unit`.
 
     For constraints between ends, `phase` is empty and `time` NaN. `interval` is that of the mesh (from, to), in s.
     `relative` is relative to the scale of the constraint, `at` has the values of all variables of the phase at that
@@ -46,7 +46,7 @@ class Violation:
     value: float
     low: float
     high: float
-    missed: float
+    amount: float
     relative: float
     unit: str
     at: Mapping[str, float]
@@ -56,12 +56,12 @@ class Violation:
         if self.kind in ("path", "sample", "ends") or (self.kind == "integral" and not self.low == self.high == 0.0):
             if self.low == self.high:
                 description = f"{self.value:.4g} instead of {self.low:.4g}{unit}"
-            elif self.missed < 0.0:
+            elif self.amount < 0.0:
                 description = f"{self.value:.4g}, at least {self.low:.4g}{unit}"
             else:
                 description = f"{self.value:.4g}, at most {self.high:.4g}{unit}"
         else:
-            description = f"off by {abs(self.missed):.3g}{unit}"
+            description = f"off by {abs(self.amount):.3g}{unit}"
         return f"{self.name}{_location(self.phase, self.time)}: {description}"
 
 
@@ -78,8 +78,8 @@ class ViolationGroup:
 
     def __str__(self) -> str:
         values = ", ".join(f"{name} = {value:.4g}" for name, value in self.worst.at.items())
-        where = f" ({self.count} of {self.total} points)" if self.total > 1 else ""
-        return f"{self.worst}{where}" + (f"; there {values}" if values else "")
+        count_text = f" ({self.count} of {self.total} points)" if self.total > 1 else ""
+        return f"{self.worst}{count_text}" + (f"; there {values}" if values else "")
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def violation_at(constraints: ConstraintValues, phases: Mapping[str, PhaseSoluti
         value=float(constraints.values[row]),
         low=float(constraints.low[row]),
         high=float(constraints.high[row]),
-        missed=float(constraints.missed[row]),
+        amount=float(constraints.violations[row]),
         relative=float(constraints.relative[row]),
         unit=constraints.units[number] or _unit(block, name, phase),
         at={n: float(values[slot]) for n, values in trajectory.values.items()} if trajectory else {},
@@ -154,14 +154,14 @@ def interval(phase: PhaseSolution, slot: int) -> tuple[float, float]:
 def worst_violations(constraints: ConstraintValues, phases: Mapping[str, PhaseSolution]) -> list[Violation]:
     """The worst violations: first the worst of each constraint, then others, `WORST` in all."""
     violations = [group.worst for group in groups(constraints, phases)[:WORST]]
-    listed = {(v.name, v.phase, v.time) for v in violations}
+    keys = {(v.name, v.phase, v.time) for v in violations}
     relative = constraints.relative
     for row in np.argsort(-relative)[: 2 * WORST].tolist():
         violation = violation_at(constraints, phases, row)
         if (
             len(violations) < WORST
             and relative[row] > KEPT
-            and (violation.name, violation.phase, violation.time) not in listed
+            and (violation.name, violation.phase, violation.time) not in keys
         ):
             violations.append(violation)
     return violations

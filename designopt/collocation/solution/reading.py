@@ -32,10 +32,10 @@ from designopt.lazy import casadi as ca
 
 
 class Reader:
-    """Reads variables of the programs of `statement` with the layout `places`; caches its functions."""
+    """Reads variables of the programs of a problem with the `layout`; caches its functions."""
 
     def __init__(self, functions: ProblemFunctions, layout: Layout) -> None:
-        self.statement, self.layout = functions, layout
+        self.problem_functions, self.layout = functions, layout
         self._of_points = [
             PerPoint(point.all_expressions, len(phase_layout.point))
             for point, phase_layout in zip(functions.points, layout.phases, strict=True)
@@ -46,17 +46,17 @@ class Reader:
 
     def phase(self, i: int, x: Floats, parameters: Floats) -> PhaseValues:
         """Phase i at variables `x` (n,), not scaled, and the program's `parameters`."""
-        layout, point = self.layout.phases[i], self.statement.points[i]
+        layout, point = self.layout.phases[i], self.problem_functions.points[i]
         mesh, count = layout.mesh, len(layout.point)
         constants = parameters[layout.constants : layout.signals]
         signals = parameters[layout.signals : layout.numbers_end].reshape(count, -1)
-        fixed = iter(constants[len(point.constant_names) :])
-        t0, tf = (float(x[layout.times[t]] if t in layout.times else next(fixed)) for t in TIMES)
+        fixed_times = iter(constants[len(point.constant_names) :])
+        t0, tf = (float(x[layout.times[t]] if t in layout.times else next(fixed_times)) for t in TIMES)
         rates, path, integrands, outputs = self._of_points[i](
             layout.at_points(x), x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
         )
         integrals = mesh.weights[mesh.first :] @ integrands
-        for sample, at in zip(self.statement.samples, self.layout.samples, strict=True):
+        for sample, at in zip(self.problem_functions.samples, self.layout.samples, strict=True):
             if sample.phase == i and sample.kind == "sum":
                 arguments = numeric_arguments(sample, at, x, x[layout.theta], constants, parameters)
                 integrals[sample.number] = float(np.asarray(sample.values.map(at.count)(*arguments), float).sum())
@@ -65,7 +65,7 @@ class Reader:
     def ends(self, phases: Sequence[PhaseValues], x: Floats) -> list[Any]:
         """The arguments of all functions of the ends."""
         arguments: list[Any] = []
-        for layout, point, values in zip(self.layout.phases, self.statement.points, phases, strict=True):
+        for layout, point, values in zip(self.layout.phases, self.problem_functions.points, phases, strict=True):
             constants = values.constants[: len(point.constant_names)]
             arguments += [*layout.at_ends(x), values.t0, values.tf, values.integrals, constants]
         return [*arguments, x[list(self.layout.parameters.values())]]
@@ -73,7 +73,7 @@ class Reader:
     def figures(self, phases: Sequence[PhaseValues], x: Floats) -> tuple[float, dict[str, float]]:
         """The cost, and terms and figures by name."""
         cost, figures = self._ends(*self.ends(phases, x))
-        return float(cost[0, 0]), dict(zip(self.statement.ends.figures, figures.ravel().tolist(), strict=True))
+        return float(cost[0, 0]), dict(zip(self.problem_functions.ends.figures, figures.ravel().tolist(), strict=True))
 
     def cost(self, x: Floats, parameters: Floats) -> float:
         """The objective at variables `x` (n,), not scaled."""
@@ -106,7 +106,7 @@ def read_solution(
     values: Sequence[PhaseValues] | None = None,
 ) -> Solution:
     """The solution of `problem` at the `end` of a search, where the phases have these `values`, if already computed."""
-    statement, iterate = reader.statement, end.iterate
+    problem_functions, iterate = reader.problem_functions, end.iterate
     x = transcription.shift + transcription.scale * iterate.x
     values = values or [reader.phase(i, x, bounds.parameters) for i in range(len(problem.phases))]
     multipliers = NamedMultipliers(problem, transcription, bounds, x, iterate, values)
@@ -136,7 +136,7 @@ def read_solution(
         constraints=constraints,
         multipliers=Deferred(multipliers.limit_multipliers),
         data_sensitivity=Deferred(multipliers.data_multipliers),
-        scales=scales_by_name(statement, transcription),
+        scales=scales_by_name(problem_functions, transcription),
     )
 
 
@@ -149,7 +149,7 @@ def _phase(
     of_points: PhaseValues,
     multipliers: NamedMultipliers,
 ) -> PhaseSolution:
-    phase, layout, point = problem.phases[i], transcription.layout.phases[i], transcription.statement.points[i]
+    phase, layout, point = problem.phases[i], transcription.layout.phases[i], transcription.problem_functions.points[i]
     mesh, system = layout.mesh, phase.system
     tables: list[tuple[Kind, Any]] = [
         ("state", system.states),

@@ -93,28 +93,28 @@ def _reason(error: BaseException) -> str:
     return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else text[0] if text else type(error).__name__
 
 
-def _encoded(value: Any, where: str, arrays: Arrays) -> Any:
+def _encoded(value: Any, key: str, arrays: Arrays) -> Any:
     """`value` as JSON; arrays are stored separately under their position in it."""
     kind = type(value).__name__
     if isinstance(value, np.ndarray):
-        arrays[where] = value
-        return {"array": where}
+        arrays[key] = value
+        return {"array": key}
     if kind in _RECORDS:
         field_values = {f.name: getattr(value, f.name) for f in fields(value)}
-        return {kind: {n: _encoded(v, f"{where}.{n}" if where else n, arrays) for n, v in field_values.items()}}
+        return {kind: {n: _encoded(v, f"{key}.{n}" if key else n, arrays) for n, v in field_values.items()}}
     if isinstance(value, Mesh):
         return {"Mesh": {
-            "nodes": _encoded(value.nodes, f"{where}.nodes", arrays),
+            "nodes": _encoded(value.nodes, f"{key}.nodes", arrays),
             "distinct": [_scheme_header(scheme) for scheme, _ in value.groups],
-            "which": _encoded(_which(value), f"{where}.schemes", arrays),
+            "which": _encoded(_scheme_indices(value), f"{key}.schemes", arrays),
             "left_point": value.left_point,
         }}  # fmt: skip
     if isinstance(value, Status):
         return {"Status": value.name}
     if isinstance(value, Mapping):
-        return {"map": {name: _encoded(v, f"{where}.{name}", arrays) for name, v in value.items()}}
+        return {"map": {name: _encoded(v, f"{key}.{name}", arrays) for name, v in value.items()}}
     if isinstance(value, tuple):
-        entries = [_encoded(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
+        entries = [_encoded(v, f"{key}.{i}", arrays) for i, v in enumerate(value)]
         return {kind if kind in _TUPLES else "tuple": entries}
     if isinstance(value, (float, np.floating)):
         return float(value) if math.isfinite(value) else {"float": repr(float(value))}
@@ -122,7 +122,7 @@ def _encoded(value: Any, where: str, arrays: Arrays) -> Any:
         return value
     if isinstance(value, (int, np.integer)):
         return int(value)
-    raise TypeError(f"{where}: a {kind} cannot be saved")
+    raise TypeError(f"{key}: a {kind} cannot be saved")
 
 
 def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
@@ -150,7 +150,7 @@ def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     return _RECORDS[kind](**{name: _decoded(v, arrays) for name, v in content.items()})
 
 
-def _which(mesh: Mesh) -> NDArray[np.int64]:
+def _scheme_indices(mesh: Mesh) -> NDArray[np.int64]:
     """The index of the scheme of each interval among the distinct ones."""
     indices = np.empty(len(mesh), np.int64)
     for number, (_, intervals) in enumerate(mesh.groups):

@@ -107,10 +107,10 @@ class ConstraintValues:
     @cached_property
     def relative(self) -> Floats:
         """The size of each violation (m,) relative to its scale; infinite for NaN."""
-        return np.nan_to_num(np.abs(self.missed) / self.scale, nan=math.inf)
+        return np.nan_to_num(np.abs(self.violations) / self.scale, nan=math.inf)
 
     @cached_property
-    def missed(self) -> Floats:
+    def violations(self) -> Floats:
         """Violations (m,) in their own units; negative below the lower limit."""
         below, above = np.minimum(self.values - self.low, 0.0), np.maximum(self.values - self.high, 0.0)
         return np.asarray(below + above)
@@ -118,7 +118,7 @@ class ConstraintValues:
     @property
     def violation(self) -> float:
         """The largest violation relative to the scales; NaN if one is NaN."""
-        return float(np.abs(self.missed / self.scale).max(initial=0.0))
+        return float(np.abs(self.violations / self.scale).max(initial=0.0))
 
 
 Kind = Literal["state", "unknown", "control", "algebraic", "output"]
@@ -219,8 +219,8 @@ class PhaseSolution:
         trajectories = {
             n: r if np.isfinite(r).all() else np.gradient(self.values[n], self.times) for n, r in self.rates.items()
         }
-        for scheme, some in self.mesh.groups:
-            rows = np.flatnonzero(np.isin(intervals, some))
+        for scheme, scheme_intervals in self.mesh.groups:
+            rows = np.flatnonzero(np.isin(intervals, scheme_intervals))
             if not len(rows):
                 continue
             k = intervals[rows]

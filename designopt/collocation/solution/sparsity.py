@@ -92,7 +92,7 @@ def _pattern(
 
 def _rows(transcription: Transcription) -> list[tuple[str, int]]:
     """Blocks of rows by name; neighbours with one name are merged."""
-    phases = [phase.name for phase in transcription.statement.problem.phases]
+    phases = [phase.name for phase in transcription.problem_functions.problem.phases]
     row_blocks: list[tuple[str, int]] = []
     for block in transcription.blocks:
         name = TOGETHER.get(block.kind) or f"{'samples' if block.kind == 'sample' else block.kind} {block.names[0]}"
@@ -108,7 +108,7 @@ def _columns(transcription: Transcription) -> list[tuple[str, int]]:
     layout, several = transcription.layout, len(transcription.layout.phases) > 1
     column_blocks = [
         (f"{phase.name}: points" if several else "points of the motion", int(phase_layout.states[0, 0]))
-        for phase, phase_layout in zip(transcription.statement.problem.phases, layout.phases, strict=True)
+        for phase, phase_layout in zip(transcription.problem_functions.problem.phases, layout.phases, strict=True)
     ]
     if layout.parameters:
         column_blocks.append(("parameters", min(layout.parameters.values())))

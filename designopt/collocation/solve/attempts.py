@@ -31,15 +31,15 @@ TIMES = (0.3, 0.1, 3.0)
 STARTS = 6
 
 
-def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, failed: Solution) -> Solution:
-    """A solution of `problem`, a variant of that of `program`, by the first way that succeeds; else `failed`.
+def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, failure: Solution) -> Solution:
+    """A solution of `problem`, a variant of that of `program`, by the first way that succeeds; else `failure`.
 
     In turn: rollout of the guessed controls; a coarse mesh first; unit scales for unbounded variables; the final values
     of the phases moved to the end of the rollout, and back in steps; other guesses of free times; perturbed guesses;
     an adaptive barrier. `Solution.attempts` records the attempts, and the message names the successful one. Ways that
     do not apply (no free times, a rollout beyond all bounds, a barrier of `Options.ipopt`) are skipped.
     """
-    return first_success(failed, ways(program, problem, guess))
+    return first_success(failure, ways(program, problem, guess))
 
 
 def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Iterator[tuple[str, Way]]:
@@ -62,7 +62,9 @@ def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | No
     meshes = []
     for phase, mesh in zip(problem.phases, program.meshes, strict=True):
         meshes.append(Mesh.uniform(mesh.schemes[0], max(len(mesh) // COARSER, FEWEST), phase.pieces.values()))
-    coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).attempt(guess=guess)
+    coarse = Program(
+        problem, program.options, guess, meshes=meshes, problem_functions=program.problem_functions
+    ).attempt(guess=guess)
     return (coarse, program.attempt(problem, guess=Guess.from_solution(coarse))) if coarse.success else (coarse,)
 
 
@@ -70,17 +72,17 @@ def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess
     """Solved with a scale of 1 for variables without a range; the result is in the scales of `program`."""
     names: set[str] = set()
     transcription = program.transcription
-    points, layouts = transcription.statement.points, transcription.layout.phases
+    points, layouts = transcription.problem_functions.points, transcription.layout.phases
     for point, layout, phase in zip(points, layouts, problem.phases, strict=True):
         names |= set(layout.times)
         names |= {name for name in point.names if not phase.ranges[name][1] - phase.ranges[name][0] <= WIDEST}
     options = replace(program.options, scales={**dict.fromkeys(names, 1.0), **program.options.scales})
-    unit_scaled = Program(problem, options, guess, meshes=program.meshes, statement=program.statement)
+    unit_scaled = Program(problem, options, guess, meshes=program.meshes, problem_functions=program.problem_functions)
     solution = unit_scaled.attempt(guess=guess)
-    return replace(solution, iterate=_rescaled(solution.iterate, unit_scaled.transcription, transcription))
+    return replace(solution, iterate=_in_scales_of(solution.iterate, unit_scaled.transcription, transcription))
 
 
-def _rescaled(iterate: Iterate, before: Transcription, after: Transcription) -> Iterate:
+def _in_scales_of(iterate: Iterate, before: Transcription, after: Transcription) -> Iterate:
     """The iterate of one program in the scales of another one with the same rows and columns."""
     of_cost = after.cost_scale / before.cost_scale
     return Iterate(
@@ -94,14 +96,14 @@ def _with_moved_ends(program: Program, problem: TrajectoryProblem, guess: Guess 
     start = begin = rollout(problem, guess)
     chain: list[Solution] = []
     for share in SHARES:
-        chain.append(program.attempt(_moved(problem, begin, share), guess=start))
+        chain.append(program.attempt(_with_moved_boxes(problem, begin, share), guess=start))
         if not chain[-1].success:
             return tuple(chain)
         start = Guess.from_solution(chain[-1])
     return (*chain, program.attempt(problem, guess=start))
 
 
-def _moved(problem: TrajectoryProblem, motion: Guess, share: float) -> TrajectoryProblem:
+def _with_moved_boxes(problem: TrajectoryProblem, motion: Guess, share: float) -> TrajectoryProblem:
     """`problem` with final boxes moved by a share of their distance to the end of a `motion`."""
     phases = []
     for phase in problem.phases:

@@ -31,7 +31,7 @@ def invalid_number(reader: Reader, x: Floats, parameters: Floats) -> str:
 
 
 def _invalid_phase(reader: Reader, i: int, x: Floats, parameters: Floats, order: int) -> str:
-    layout, point = reader.layout.phases[i], reader.statement.points[i]
+    layout, point = reader.layout.phases[i], reader.problem_functions.points[i]
     mesh, count = layout.mesh, len(layout.point)
     phase_values = reader.phase(i, x, parameters)
     variables = ca.vertcat(point.w, point.theta)
@@ -41,21 +41,23 @@ def _invalid_phase(reader: Reader, i: int, x: Floats, parameters: Floats, order:
     )  # fmt: skip
     worst: tuple[int, str, Any] | None = None
     for name, expression in parts(point):
-        for by, derived in _derivatives(expression, variables, order):
-            values = np.asarray(ca.Function("part", point.arguments, [derived]).map(count)(*arguments), float).ravel()
+        for by, derivative in _derivatives(expression, variables, order):
+            values = np.asarray(
+                ca.Function("part", point.arguments, [derivative]).map(count)(*arguments), float
+            ).ravel()
             bad = np.flatnonzero(~np.isfinite(values))
             if len(bad) and (worst is None or bad[0] < worst[0]):
-                worst = int(bad[0]), f"{_ORDERS[order]}{name}{by}", derived
+                worst = int(bad[0]), f"{_ORDERS[order]}{name}{by}", derivative
     if worst is None:
         return ""
-    k, name, derived = worst
+    k, name, derivative = worst
     slot = k + mesh.first
     t0, tf = phase_values.t0, phase_values.tf
     time = t0 + mesh.fractions[slot] * (tf - t0)
     j = max(int(np.searchsorted(mesh.bases, slot)) - 1, 0)
     begin, end = (t0 + mesh.nodes[n] * (tf - t0) for n in (j, j + 1))
     at_point = [np.asarray(a)[:, k] if np.ndim(a) == 2 else a for a in arguments]
-    cause = first_invalid(derived, point.arguments, at_point)
+    cause = first_invalid(derivative, point.arguments, at_point)
     values_there = _values(point, at_point)
     text = f"The {name} of {point.phase.name} is not finite at {time:.4g} s (interval {begin:.4g} to {end:.4g} s)"
     return f"{text}{': ' + cause if cause else ''}. There {values_there}."
@@ -88,13 +90,13 @@ def _values(point: CollocationPoint, at_point: list[Floats]) -> str:
 
 
 def _invalid_ends(reader: Reader, x: Floats, parameters: Floats, order: int) -> str:
-    statement = reader.statement
-    symbols = statement.ends
+    problem_functions = reader.problem_functions
+    symbols = problem_functions.ends
     phases: list[PhaseValues] = [reader.phase(i, x, parameters) for i in range(len(reader.layout.phases))]
     numbers: list[Any] = reader.ends(phases, x)
     flat = ca.vertcat(*symbols.all)
     expressions = [("objective", symbols.cost)]
-    for name, value in zip(statement.problem.constraints, symbols.constraints, strict=True):
+    for name, value in zip(problem_functions.problem.constraints, symbols.constraints, strict=True):
         expressions += [(f"constraint '{name}'", value[k]) for k in range(value.numel())]
     for name, expression in expressions:
         for by, derived in _derivatives(expression, flat, order):

@@ -48,10 +48,10 @@ MIN_SECONDS = 1e-3
 
 
 def ipopt(
-    transcription: Transcription, nlp: Mapping[str, Any], options: Options, start: Start, *, watched: bool
+    transcription: Transcription, nlp: Mapping[str, Any], options: Options, start: Start, *, with_callback: bool
 ) -> tuple[Any, Any]:
     """The solver (CasADi function) of a program with the expressions `nlp`, and its iteration callback (None unless
-    `watched`).
+    `with_callback`).
     """
     # with IPOPT's own mumps_permuting_scaling MUMPS takes a hundred times as long for some programs
     settings: dict[str, Any] = {
@@ -75,7 +75,7 @@ def ipopt(
         settings["hessian_approximation"] = "limited-memory"
     watch = (
         watcher((transcription.layout.size, len(transcription.row_scale), transcription.parameter_size))
-        if watched
+        if with_callback
         else None
     )
     if watch is not None:

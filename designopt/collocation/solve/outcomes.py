@@ -54,37 +54,39 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
         for name, limits in phase.ends.items():
             scale = solution.scales[f"{phase.name}.{name}"]
             largest = float(np.abs(phase.values[name]).max())
-            fixed = max(abs(low) if low == high else 0.0 for low, high in limits)
-            if 0.0 < max(largest, fixed) < SEEN * options.tolerance * scale and fixed:
+            bound = max(abs(low) if low == high else 0.0 for low, high in limits)
+            if 0.0 < max(largest, bound) < SEEN * options.tolerance * scale and bound:
                 unit = f" {phase.units[name]}".rstrip()
                 yield (
-                    f"badly_scaled: {name} of {phase.name} stays below {max(largest, fixed):.2g}{unit} but is solved to"
+                    f"badly_scaled: {name} of {phase.name} stays below {max(largest, bound):.2g}{unit} but is solved to"
                     f" {options.tolerance:g} of {scale:.3g}{unit}: give it bounds or a scale of its own size"
                 )
 
 
 def against_ringing(phase: PhaseSolution, controls: Sequence[str]) -> str:
     """Advice against oscillating controls; those of `with_rates` are rates already."""
-    rated = [n.removesuffix(OF_RATE) for n in controls if n.endswith(OF_RATE)]
-    rated = [name for name in rated if name in phase.ends]
+    rate_controls = [n.removesuffix(OF_RATE) for n in controls if n.endswith(OF_RATE)]
+    rate_controls = [name for name in rate_controls if name in phase.ends]
     ways = []
-    if len(controls) > len(rated):
+    if len(controls) > len(rate_controls):
         free_midpoints = any(scheme.has_free_midpoints for scheme in phase.mesh.schemes)
         ways += ["state midpoint_control: linear"] if free_midpoints else []
         ways.append("limit or penalise its rate (rates of the solver collocation, with_rates in Python)")
-    if rated:
-        ways.append(f"give the rate of {', '.join(rated)} a penalty (Rate(penalty=...)), or take fewer intervals")
+    if rate_controls:
+        ways.append(
+            f"give the rate of {', '.join(rate_controls)} a penalty (Rate(penalty=...)), or take fewer intervals"
+        )
     return ", or ".join(ways)
 
 
 def _facts(solution: Solution, options: Options) -> Iterator[str]:
     status = solution.status
     if status is Status.ACCEPTABLE:
-        yield _missed(solution, options)
+        yield _residual_sentence(solution, options)
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.CANCELLED):
         yield _progress(solution, options)
     if status is Status.LOCALLY_INFEASIBLE:
-        yield from _saturated(solution)
+        yield from _saturation_sentences(solution)
     if status in (Status.LOCALLY_INFEASIBLE, Status.RESTORATION_FAILED, Status.STALLED):
         yield _worst(solution)
     if status in (Status.RESTORATION_FAILED, Status.STALLED):
@@ -110,14 +112,14 @@ def _residuals(solution: Solution) -> dict[str, float]:
     }
 
 
-def _missed(solution: Solution, options: Options) -> str:
+def _residual_sentence(solution: Solution, options: Options) -> str:
     residuals = _residuals(solution)
-    missed = [f"{name} {value:.2g}" for name, value in residuals.items() if value > options.tolerance]
-    if not missed:  # the solver uses its own factors for them
-        missed = [
+    residual_texts = [f"{name} {value:.2g}" for name, value in residuals.items() if value > options.tolerance]
+    if not residual_texts:  # the solver uses its own factors for them
+        residual_texts = [
             f"{name} {residuals[name]:.2g}" for name in [max(residuals, key=lambda n: np.nan_to_num(residuals[n]))]
         ]
-    return f"Above the tolerance of {options.tolerance:g}: {', '.join(missed)}."
+    return f"Above the tolerance of {options.tolerance:g}: {', '.join(residual_texts)}."
 
 
 def _progress(solution: Solution, options: Options) -> str:
@@ -135,19 +137,19 @@ def _worst(solution: Solution) -> str:
     return f"Worst constraints: {'; '.join(map(str, violations))}."
 
 
-def _saturated(solution: Solution) -> Iterator[str]:
-    saturated = [*_parameters_at_bounds(solution), *_limits_reached(solution)]
+def _saturation_sentences(solution: Solution) -> Iterator[str]:
+    texts = [*_parameters_at_bounds(solution), *_limits_reached(solution)]
     for phase in solution.phases.values():
         saturations = [(name, shares, phase.bounds[name]) for name, shares in phase.saturation.items()]
         saturations += [(f"path constraint '{n}'", at, phase.path_limits[n]) for n, at in phase.path_saturation.items()]
-        saturated += [
+        texts += [
             f"{name} of {phase.name} is at {limit:.4g} for {100.0 * share:.0f} % of the time"
             for name, shares, limits in saturations
             for share, limit in zip(shares, limits, strict=True)
             if share >= OFTEN
         ]
-    if saturated:
-        yield f"On bounds: {'; '.join(saturated)}."
+    if texts:
+        yield f"On bounds: {'; '.join(texts)}."
 
 
 def _parameters_at_bounds(solution: Solution) -> Iterator[str]:
@@ -187,9 +189,9 @@ def _growing(solution: Solution) -> Iterator[str]:
         for name, limits in phase.bounds.items():
             values = phase.values[name]
             slot = int(np.abs(values).argmax())
-            where = f"{name} of {phase.name} reaches {values[slot]:.3g} {phase.units[name]}".rstrip()
+            location = f"{name} of {phase.name} reaches {values[slot]:.3g} {phase.units[name]}".rstrip()
             scale = solution.scales.get(f"{phase.name}.{name}", 1.0)
-            sentences.append(_runaway(where, float(values[slot]), scale, limits))
+            sentences.append(_runaway(location, float(values[slot]), scale, limits))
         for name, time in (("t0", phase.t0), ("tf", phase.tf)):
             if f"{phase.name}.{name}" in solution.scales:
                 scale = solution.scales[f"{phase.name}.{name}"]
@@ -205,11 +207,11 @@ def _growing(solution: Solution) -> Iterator[str]:
     yield f"The objective is {solution.objective:.3g}."
 
 
-def _runaway(where: str, value: float, scale: float, limits: tuple[float, float]) -> tuple[float, str]:
+def _runaway(location: str, value: float, scale: float, limits: tuple[float, float]) -> tuple[float, str]:
     bound = limits[1] if value > 0.0 else limits[0]
     if math.isfinite(bound):
-        return 0.0, where
-    return abs(value) / scale, f"{where}, which has no {'upper' if value > 0.0 else 'lower'} bound"
+        return 0.0, location
+    return abs(value) / scale, f"{location}, which has no {'upper' if value > 0.0 else 'lower'} bound"
 
 
 #: A way is one solve or a chain of them; the last counts.
@@ -232,15 +234,15 @@ WORTH = frozenset(
 PATIENCE, MIN_ITERATIONS = 6, 1500
 
 
-def first_success(failed: Solution, ways: Iterable[tuple[str, Way]]) -> Solution:
-    """The solution by the first of the `ways`, by name, that succeeds; else `failed`. `Solution.attempts` records the
+def first_success(failure: Solution, ways: Iterable[tuple[str, Way]]) -> Solution:
+    """The solution by the first of the `ways`, by name, that succeeds; else `failure`. `Solution.attempts` records the
     attempts, and the message names the successful one. Ways that raise `ProblemError` are skipped."""
-    if failed.status not in WORTH:
-        return failed
-    attempts = [Attempt("as stated", failed.status, failed.iterations)]
+    if failure.status not in WORTH:
+        return failure
+    attempts = [Attempt("as stated", failure.status, failure.iterations)]
     spent = 0
     for name, way in ways:
-        if spent > max(PATIENCE * failed.iterations, MIN_ITERATIONS):
+        if spent > max(PATIENCE * failure.iterations, MIN_ITERATIONS):
             break
         try:
             chain = way()
@@ -252,8 +254,8 @@ def first_success(failed: Solution, ways: Iterable[tuple[str, Way]]) -> Solution
         if solution.success:
             before = ", ".join(f"{a.way} ({a.status.name.lower()})" for a in attempts[:-1])
             text = f"{solution.message} It was found by attempt {len(attempts)}, {name}, after: {before}."
-            return replace(solution, attempts=tuple(attempts), message=text, seed=failed.seed, starts=failed.starts)
+            return replace(solution, attempts=tuple(attempts), message=text, seed=failure.seed, starts=failure.starts)
         if solution.status is Status.CANCELLED:  # its iterate may be one of another mesh, or of other end values
-            return replace(failed, status=Status.CANCELLED, attempts=tuple(attempts), message=solution.message)
-    text = f"{failed.message} Other attempts failed too: {', '.join(a.way for a in attempts[1:]) or 'none'}."
-    return replace(failed, attempts=tuple(attempts), message=text)
+            return replace(failure, status=Status.CANCELLED, attempts=tuple(attempts), message=solution.message)
+    text = f"{failure.message} Other attempts failed too: {', '.join(a.way for a in attempts[1:]) or 'none'}."
+    return replace(failure, attempts=tuple(attempts), message=text)

@@ -44,12 +44,12 @@ def without_idle_rows(transcription: Transcription, bounds: ProgramBounds, x: Fl
     sparsity = transcription.jacobian.sparsity_out(1)
     of_entries, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
     free = bounds.low < bounds.high
-    touched = np.bincount(of_entries[free[columns]], minlength=len(rows)) > 0
+    has_free_entry = np.bincount(of_entries[free[columns]], minlength=len(rows)) > 0
     holds = (
         np.maximum(bounds.row_low / transcription.row_scale - rows, rows - bounds.row_high / transcription.row_scale)
         <= ROUNDED
     )
-    idle = ~touched & holds
+    idle = ~has_free_entry & holds
     return replace(
         bounds,
         row_low=np.where(idle, -np.inf, bounds.row_low),

@@ -78,7 +78,7 @@ class Program:
         guess: Guess | None = None,
         *,
         meshes: Sequence[Mesh] | None = None,
-        statement: ProblemFunctions | None = None,
+        problem_functions: ProblemFunctions | None = None,
     ) -> None:
         begin = time.perf_counter()
         check_arguments(problem, options, guess, meshes)
@@ -86,28 +86,32 @@ class Program:
         if options.ipopt:
             check_settings(options.ipopt)
         self.problem, self.options = problem, options
-        functions = statement or state(problem, residual=options.residual_for(problem))
+        functions = problem_functions or state(problem, residual=options.residual_for(problem))
         ready = time.perf_counter()
-        # the creator of a given statement has compiled it, if worthwhile for its number of solves
-        self.statement = statement or with_compiled(functions, options, options.starts)
-        compiled = time.perf_counter()
+        # the creator of given functions has compiled them, if worthwhile for its number of solves
+        self.problem_functions = problem_functions or with_compiled(functions, options, options.starts)
+        compile_end = time.perf_counter()
         if meshes is None:
             scheme = options.scheme_for(problem)
             meshes = [Mesh.uniform(scheme, options.intervals, phase.pieces.values()) for phase in problem.phases]
-        self.meshes = self.statement.meshes(meshes)
+        self.meshes = self.problem_functions.meshes(meshes)
         program_layout = layout(
-            problem, self.statement.points, self.meshes, self.statement.integral_variables, self.statement.samples
+            problem,
+            self.problem_functions.points,
+            self.meshes,
+            self.problem_functions.integral_variables,
+            self.problem_functions.samples,
         )
         guess = guess or Guess()
-        program_bounds = boxes(self.statement, problem, program_layout, ())
-        self._reader = Reader(self.statement, program_layout)
+        program_bounds = boxes(self.problem_functions, problem, program_layout, ())
+        self._reader = Reader(self.problem_functions, program_layout)
         x = self._first(problem, program_layout, program_bounds, guess)
-        scale, shift = scales(self.statement, program_layout, program_bounds, x, options.scales)
+        scale, shift = scales(self.problem_functions, program_layout, program_bounds, x, options.scales)
         cost = self._reader.cost(x, program_bounds.parameters)
         cost_scale = 1.0 / abs(cost) if math.isfinite(cost) and abs(cost) > NO_COST else 1.0
-        self.transcription = transcribe(self.statement, self.meshes, scale, shift, cost_scale, program_layout)
-        built = time.perf_counter() - compiled
-        self.timing = {"model": ready - begin, "compile": compiled - ready, "build": built}
+        self.transcription = transcribe(self.problem_functions, self.meshes, scale, shift, cost_scale, program_layout)
+        build_time = time.perf_counter() - compile_end
+        self.timing = {"model": ready - begin, "compile": compile_end - ready, "build": build_time}
         self._search = Search(self.transcription, options)
         self._conditioning: Conditioning | None = None
         # functions and the solver keep their work in memory that threads must not share
@@ -116,7 +120,10 @@ class Program:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the problem's expressions, and about phases without a link."""
-        return (*nonsmooth_warnings(self.statement), *unlinked_warnings(self.problem, self.statement.ends))
+        return (
+            *nonsmooth_warnings(self.problem_functions),
+            *unlinked_warnings(self.problem, self.problem_functions.ends),
+        )
 
     @cached_property
     def sparsity(self) -> Sparsity:
@@ -143,8 +150,8 @@ class Program:
         without `warm` is repeated by IPOPT with an adaptive barrier, unless the options are not persistent or state a
         `mu_strategy` of IPOPT; `Solution.attempts` lists both. A failed solve is a solution with its status. Raises
         `ProblemError` for invalid numbers and for other expressions. The functions of the statement are called only
-        when a program is built: numbers that they read from elsewhere do not change
-        later. Threads that solve one program wait for each other.
+        when a program is built: numbers that they read from elsewhere do not change later.
+        Threads that solve one program wait for each other.
         """
         solution = self.attempt(problem, guess, warm=warm, previous=previous)
         used_up = solution.iterations >= self.options.max_iterations
@@ -174,8 +181,8 @@ class Program:
     ) -> Solution:
         transcription = self.transcription
         if problem is not self.problem:
-            check_expressions(self.statement, problem)
-        program_bounds = boxes(self.statement, problem, transcription.layout, transcription.blocks)
+            check_expressions(self.problem_functions, problem)
+        program_bounds = boxes(self.problem_functions, problem, transcription.layout, transcription.blocks)
         if warm not in get_args(Warm):
             raise ValueError(f"warm must be one of {', '.join(get_args(Warm))}, not '{warm}'")
         if warm != "none" and previous is None:
@@ -189,11 +196,13 @@ class Program:
                 self._first(problem, transcription.layout, program_bounds, start) - transcription.shift
             ) / transcription.scale
         # the result of a solve has passed the test for stationary points
-        guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
+        from_guess = previous is None and not any(
+            isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values()
+        )
         multipliers = previous.iterate if warm == "full" and previous else None
         if warm == "near":
             multipliers = Iterate(x, np.zeros(len(transcription.row_scale)), np.zeros(len(x)))
-        return self._run(problem, program_bounds, x, multipliers, cold, guessed)
+        return self._run(problem, program_bounds, x, multipliers, cold, from_guess)
 
     def _check_size(self, previous: Solution) -> None:
         transcription = self.transcription
@@ -208,7 +217,7 @@ class Program:
 
     def _first(self, problem: TrajectoryProblem, layout: Layout, bounds: ProgramBounds, guess: Guess) -> Floats:
         """All variables (n,) at the guess, not scaled; integrals have their values there."""
-        x = initial_point(self.statement, problem, layout, bounds, guess)
+        x = initial_point(self.problem_functions, problem, layout, bounds, guess)
         for phase in sorted({phase for phase, _ in layout.integrals}):
             values = self._reader.phase(phase, x, bounds.parameters).integrals
             for number, value in enumerate(values.tolist()):
@@ -223,7 +232,7 @@ class Program:
         x: Floats,
         warm: Iterate | None,
         cold: Start,
-        guessed: bool,
+        from_guess: bool,
     ) -> Solution:
         transcription = self.transcription
         if self._conditioning is None:
@@ -241,11 +250,11 @@ class Program:
             end = End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
         else:
             end = self._search.run(active_bounds, x, warm, cold if warm is None else WARM)
-            if guessed and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
+            if from_guess and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
                 beside = self._solved_from_neighbour(active_bounds, end)
                 if beside is not end:
                     end, remark = beside, "The guess is a stationary point but not a minimum: restarted beside it."
-            end, arcs, values = self._finished(active_bounds, end)
+            end, arcs, values = self._continued_end(active_bounds, end)
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
@@ -280,7 +289,9 @@ class Program:
             return f"{OWN}, exact hessian, {NAME}"
         return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
-    def _finished(self, bounds: ProgramBounds, end: End) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
+    def _continued_end(
+        self, bounds: ProgramBounds, end: End
+    ) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
         """`end` with its optimisation error, continued if that is too large, its singular arcs, and the values already
         read, if any."""
         if not end.status.success:

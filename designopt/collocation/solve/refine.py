@@ -63,9 +63,11 @@ def verified(problem: TrajectoryProblem, functions: ProblemFunctions, solution: 
     for phase, point in zip(problem.phases, functions.points, strict=True):
         phase_solution = solution.phases[phase.name]
         segments = segment_errors(phase, phase_solution, solution.parameters)
-        observed = np.maximum(segments, pulse_errors(phase, point, phase_solution, solution.parameters))
+        interval_errors = np.maximum(segments, pulse_errors(phase, point, phase_solution, solution.parameters))
         error = np.where(
-            observed > AGREES * tolerance, np.maximum(phase_solution.error, observed), phase_solution.error
+            interval_errors > AGREES * tolerance,
+            np.maximum(phase_solution.error, interval_errors),
+            phase_solution.error,
         )
         phases[phase.name] = replace(phase_solution, error=error)
     return replace(solution, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
@@ -82,7 +84,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
     """
     problem, options = program.problem, program.options
     tolerance = refinement.tolerance
-    solution = best = _estimated(program, first, tolerance)
+    solution = best = _with_error_estimate(program, first, tolerance)
     rounds = [Round(_intervals(solution), solution.error_estimate, solution.iterations)]
     timing, idle = dict(solution.timing), 0
     status, message, attempts = solution.status, solution.message, first.attempts
@@ -100,8 +102,8 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
             )
             for phase in problem.phases
         ]
-        result, tried = _round(program, solution, meshes, start)
-        attempts += tuple(a._replace(way=f"round {len(rounds)} {a.way}") for a in tried)
+        result, round_attempts = _round(program, solution, meshes, start)
+        attempts += tuple(a._replace(way=f"round {len(rounds)} {a.way}") for a in round_attempts)
         result = replace(result, starts=first.starts, seed=first.seed, warm_path=first.warm_path)
         # they record how the first solution was found
         timing = {key: timing.get(key, 0.0) + seconds for key, seconds in result.timing.items()} | {
@@ -114,7 +116,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
             text = f"round {len(rounds)} with {sum(map(len, meshes))} intervals ended with: {result.message}"
             message = f"{status.value} It is {best.error_estimate:.1e}; {text}"
             break
-        result = _estimated(program, result, tolerance)
+        result = _with_error_estimate(program, result, tolerance)
         rounds.append(Round(_intervals(result), result.error_estimate, result.iterations))
         idle = idle + 1 if result.error_estimate > PROGRESS * best.error_estimate else 0
         solution = result
@@ -124,18 +126,18 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
             status = Status.REFINEMENT_STALLED
             segments = too_coarse(best.phases, tolerance)
             others_text = f" and {len(segments) - LISTED} more" if len(segments) > LISTED else ""
-            where = f"{'; '.join(segments[:LISTED])}{others_text}"
-            message = f"{status.value} The estimate is {best.error_estimate:.1e}, above the tolerance in {where}."
+            intervals = f"{'; '.join(segments[:LISTED])}{others_text}"
+            message = f"{status.value} The estimate is {best.error_estimate:.1e}, above the tolerance in {intervals}."
             break
     return replace(best, status=status, message=message, rounds=tuple(rounds), timing=timing, attempts=attempts)
 
 
-def _estimated(program: Program, solution: Solution, tolerance: float) -> Solution:
+def _with_error_estimate(program: Program, solution: Solution, tolerance: float) -> Solution:
     """The solution with its errors, verified once they are small."""
     solution = with_errors(program.problem, solution)
     if solution.error_estimate > tolerance:
         return solution
-    return verified(program.problem, program.statement, solution, tolerance)
+    return verified(program.problem, program.problem_functions, solution, tolerance)
 
 
 def _round(
@@ -143,15 +145,17 @@ def _round(
 ) -> tuple[Solution, list[Attempt]]:
     """The round on finer `meshes` from the solution `before`, and its retries; else the first failure."""
     problem, options, guess = program.problem, program.options, Guess.from_solution(before)
-    finer = Program(problem, options, guess, meshes=meshes, statement=program.statement)
+    finer = Program(problem, options, guess, meshes=meshes, problem_functions=program.problem_functions)
     result = finer.attempt(guess=guess)
     if result.success or result.status is Status.CANCELLED or not options.persistent:
         return result, []
     attempts = [Attempt("as stated", result.status, result.iterations)]
     for way, settings in RETRIES.items():
         begin = {"from its end": Guess.from_solution(result), "cold": start}.get(way, guess)
-        changed = replace(options, ipopt={**settings, **options.ipopt})
-        program_of_round = Program(problem, changed, guess, meshes=meshes, statement=program.statement)
+        round_options = replace(options, ipopt={**settings, **options.ipopt})
+        program_of_round = Program(
+            problem, round_options, guess, meshes=meshes, problem_functions=program.problem_functions
+        )
         attempt = program_of_round.attempt(guess=begin)
         attempts.append(Attempt(way, attempt.status, attempt.iterations))
         if attempt.success or attempt.status is Status.CANCELLED:
@@ -166,13 +170,13 @@ def finer_mesh(mesh: Mesh, errors: Floats, refinement: Refinement, first: Scheme
         return refined(mesh, [_parts(r, s.estimate_order) for r, s in zip(ratios, mesh.schemes, strict=True)])
     nodes, schemes = [], []
     for (a, b), scheme, error in zip(itertools.pairwise(mesh.nodes), mesh.schemes, errors, strict=True):
-        degree, parts = _raised(scheme.degree, float(error), refinement, first.degree)
+        degree, parts = _degree_and_parts(scheme.degree, float(error), refinement, first.degree)
         nodes += np.linspace(a, b, parts, endpoint=False).tolist()
         schemes += [radau(degree)] * parts
     return Mesh(np.array([*nodes, 1.0]), tuple(schemes))
 
 
-def _raised(degree: int, error: float, refinement: Refinement, least: int) -> tuple[int, int]:
+def _degree_and_parts(degree: int, error: float, refinement: Refinement, least: int) -> tuple[int, int]:
     """Degree and number of the parts of an interval."""
     if error <= refinement.tolerance:
         return degree, 1

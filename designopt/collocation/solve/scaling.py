@@ -30,7 +30,7 @@ NEARBY = 1e-3
 def scales(
     functions: ProblemFunctions,
     layout: Layout,
-    boxes: ProgramBounds,
+    bounds: ProgramBounds,
     guess: Floats,
     scales_of_names: Mapping[str, float],
 ) -> tuple[Floats, Floats]:
@@ -45,19 +45,19 @@ def scales(
         of_phase = {**point.phase.scales, **scales_of_names}
         check_names(f"{point.phase.name}: scales", point.phase.scales, [*point.names, "t0", "tf"], "variable")
         for j, name in enumerate(point.names):
-            where = phase_layout.states[:, j] if j < point.nx else phase_layout.point[:, j]
+            points = phase_layout.states[:, j] if j < point.nx else phase_layout.point[:, j]
             names.add(name)
             # the ends may have boxes of their own
-            inner = where[1:-1] if len(where) > 2 else where
-            _set(scale, shift, where, boxes.low[inner[0]], boxes.high[inner[0]], guess[where], of_phase.get(name))
+            inner = points[1:-1] if len(points) > 2 else points
+            _set(scale, shift, points, bounds.low[inner[0]], bounds.high[inner[0]], guess[points], of_phase.get(name))
         for name, index in phase_layout.times.items():
             names.add(name)
             indices = np.array([index])
-            _set(scale, shift, indices, boxes.low[index], boxes.high[index], guess[indices], of_phase.get(name))
+            _set(scale, shift, indices, bounds.low[index], bounds.high[index], guess[indices], of_phase.get(name))
     for name, index in layout.parameters.items():
         names.add(name)
         indices = np.array([index])
-        _set(scale, shift, indices, boxes.low[index], boxes.high[index], guess[indices], scales_of_names.get(name))
+        _set(scale, shift, indices, bounds.low[index], bounds.high[index], guess[indices], scales_of_names.get(name))
     for index in layout.integrals.values():
         indices = np.array([index])
         _set(scale, shift, indices, -np.inf, np.inf, guess[indices], None)
@@ -66,14 +66,14 @@ def scales(
 
 
 def _set(
-    scale: Floats, shift: Floats, where: Integers, low: float, high: float, guess: Floats, size: float | None
+    scale: Floats, shift: Floats, indices: Integers, low: float, high: float, guess: Floats, size: float | None
 ) -> None:
     if size is not None:
-        scale[where] = size
+        scale[indices] = size
     elif np.isfinite(low) and np.isfinite(high) and 0.0 < high - low <= WIDEST:
-        scale[where], shift[where] = 0.5 * (high - low), 0.5 * (high + low)
+        scale[indices], shift[indices] = 0.5 * (high - low), 0.5 * (high + low)
     else:
-        scale[where] = max(1.0, float(np.abs(guess).max()))
+        scale[indices] = max(1.0, float(np.abs(guess).max()))
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _quantities(transcription: Transcription) -> tuple[Integers, Integers]:
         count += len(block.names)
     columns = np.arange(transcription.layout.size, dtype=np.int64)
     count = len(columns)
-    for point, phase_layout in zip(transcription.statement.points, transcription.layout.phases, strict=True):
+    for point, phase_layout in zip(transcription.problem_functions.points, transcription.layout.phases, strict=True):
         for table in (phase_layout.point, phase_layout.states):
             for j in range(table.shape[1]):
                 columns[table[table[:, j] >= 0, j]] = count + j
@@ -160,7 +160,7 @@ def row_name(transcription: Transcription, row: int) -> str:
     k = (row - block.first) % len(block.names)
     if block.kind == "ends":
         number = [b for b in transcription.blocks if b.kind == "ends"].index(block)
-        name, constraint = list(transcription.statement.problem.constraints.items())[number]
+        name, constraint = list(transcription.problem_functions.problem.constraints.items())[number]
         if constraint.states:
             return f"constraint '{name}' of '{constraint.states[k]}'"
     return f"{WORDS[block.kind]} '{block.names[k]}'"
@@ -168,7 +168,7 @@ def row_name(transcription: Transcription, row: int) -> str:
 
 def variable_name(transcription: Transcription, index: int) -> str:
     """Description of a variable of the program."""
-    for point, phase_layout in zip(transcription.statement.points, transcription.layout.phases, strict=True):
+    for point, phase_layout in zip(transcription.problem_functions.points, transcription.layout.phases, strict=True):
         for table in (phase_layout.point, phase_layout.states):
             _, columns = np.nonzero(table == index)
             if len(columns):

@@ -82,15 +82,15 @@ class Search:
         x, p = ca.MX.sym("x", transcription.layout.size), ca.MX.sym("p", transcription.parameter_size)
         return {"x": x, "p": p, "f": transcription.objective(x, p), "g": transcription.constraints(x, p)}
 
-    def _solver(self, start: Start, *, watched: bool) -> tuple[Any, Any]:
-        """IPOPT for this program and, if `watched`, its iteration callback."""
-        solver = self._solvers.get((start, watched))
+    def _solver(self, start: Start, *, with_callback: bool) -> tuple[Any, Any]:
+        """IPOPT for this program and, if `with_callback`, its iteration callback."""
+        solver = self._solvers.get((start, with_callback))
         if solver is None:
             begin = time.perf_counter()
-            solver = ipopt(self.transcription, self._nlp, self.options, start, watched=watched)
+            solver = ipopt(self.transcription, self._nlp, self.options, start, with_callback=with_callback)
             self.building += time.perf_counter() - begin
             if not start.iterations and not start.seconds:  # the remaining limits differ each time
-                self._solvers[start, watched] = solver
+                self._solvers[start, with_callback] = solver
         return solver
 
     def rows(self, x: Floats, bounds: ProgramBounds) -> Floats:
@@ -121,12 +121,12 @@ class Search:
         with Stopping() as stopping:  # also from one solver to the next
             end = None
             if interior_run is not None:
-                end = self._continued(interior_run, self.options.tolerance, self.options.tolerance, stopping)
+                end = self._continuation(interior_run, self.options.tolerance, self.options.tolerance, stopping)
                 seconds = 0.0 if self.options.time_limit is None else time.perf_counter() - begin
                 start = start._replace(iterations=interior_run.iterations, seconds=seconds)
             if end is None:
                 end = self._by_ipopt(bounds, x, multipliers, start, stopping)
-                stats = end.stats if interior_run is None else joined(interior_run.stats(), end.stats)
+                stats = end.stats if interior_run is None else joint_statistics(interior_run.stats(), end.stats)
                 end = replace(end, stats=stats, seconds=time.perf_counter() - begin)
         if stopping.raised is not None:
             raise stopping.raised
@@ -136,7 +136,7 @@ class Search:
         self, bounds: ProgramBounds, x: Floats, multipliers: Iterate | None, start: Start, stopping: Stopping
     ) -> End:
         """The end of IPOPT, as of `run`; its time is not known."""
-        solver, watch = self._solver(start, watched=Stopping.possible())
+        solver, watch = self._solver(start, with_callback=Stopping.possible())
         low, high = self.transcription.box(bounds)
         row_low, row_high = self.transcription.row_box(bounds)
         arguments = {"x0": x, "p": bounds.parameters, "lbx": low, "ubx": high, "lbg": row_low, "ubg": row_high}
@@ -166,29 +166,30 @@ class Search:
         code = None if wants_ipopt else library.loaded()
         return None if code is None else Interior(self.transcription, code)
 
-    def further(self, run: Run, tolerance: float, constraint_tolerance: float) -> End | None:
+    def continuation(self, run: Run, tolerance: float, constraint_tolerance: float) -> End | None:
         """The end of `run` after its continuation to the `tolerance` of multipliers and the violation
         `constraint_tolerance`, within the limits of a run that finishes another; None if it fails. Raises the
         exceptions of signal handlers."""
         with Stopping() as stopping:
-            end = self._continued(run, tolerance, constraint_tolerance, stopping)
+            end = self._continuation(run, tolerance, constraint_tolerance, stopping)
         if stopping.raised is not None:
             raise stopping.raised
         return end
 
-    def _continued(self, run: Run, tolerance: float, constraint_tolerance: float, stopping: Stopping) -> End | None:
-        """The end of `run` as of `further`, with its requests to stop."""
+    def _continuation(self, run: Run, tolerance: float, constraint_tolerance: float, stopping: Stopping) -> End | None:
+        """The end of `run` as of `continuation`, with its requests to stop."""
         options, begin = self.options, time.perf_counter()
         limit = float("inf") if options.time_limit is None else options.time_limit
-        most, acceptable = options.max_iterations, options.acceptable_tolerance
+        most_iterations, acceptable = options.max_iterations, options.acceptable_tolerance
         if run.iterations:
-            most, limit, acceptable = min(most, run.iterations + FEW_TO_FINISH), SHARE_TO_FINISH * limit, 0.0
+            most_iterations = min(most_iterations, run.iterations + FEW_TO_FINISH)
+            limit, acceptable = SHARE_TO_FINISH * limit, 0.0
 
         def stops() -> bool:
             progress(None, f"iteration {run.iterations}")
             return stopping.requested or time.perf_counter() > begin + limit
 
-        end_code = run.go(tolerance, constraint_tolerance, acceptable, most, stops)
+        end_code = run.go(tolerance, constraint_tolerance, acceptable, most_iterations, stops)
         if end_code == LOST and not stopping.requested:
             return None
         status = Status.CANCELLED if stopping.requested else ENDS.get(end_code, Status.TIME_LIMIT)
@@ -198,20 +199,20 @@ class Search:
 
     def _feasible(self, rows: Floats, bounds: ProgramBounds) -> bool:
         low, high = self.transcription.row_box(bounds)
-        missed = np.maximum(low - rows, rows - high)
-        return float(missed.max(initial=0.0)) <= max(self.options.tolerance, ROUNDED)
+        violations = np.maximum(low - rows, rows - high)
+        return float(violations.max(initial=0.0)) <= max(self.options.tolerance, ROUNDED)
 
 
-def joined(first: Mapping[str, Any], then: Mapping[str, Any], factor: float = 1.0) -> dict[str, Any]:
+def joint_statistics(first: Mapping[str, Any], second: Mapping[str, Any], factor: float = 1.0) -> dict[str, Any]:
     """The statistics of two successive runs, the second with a cost multiplied by `factor`."""
-    before, after = first.get("iterations", {}), then.get("iterations", {})
+    before, after = first.get("iterations", {}), second.get("iterations", {})
     of_cost = {"inf_du": 1.0 / factor, "mu": 1.0 / factor}  # `obj` is reported without the factor
     iterations = {
         name: [*before[name], *(v * of_cost.get(name, 1.0) for v in after[name][1:])]
         for name in before
         if name in after
     }
-    return {**then, "iter_count": first["iter_count"] + then["iter_count"], "iterations": iterations}
+    return {**second, "iter_count": first["iter_count"] + second["iter_count"], "iterations": iterations}
 
 
 #: Share of the usual cost of the iterations below which a cost is zero.
@@ -289,7 +290,7 @@ def finished(search: Search, bounds: ProgramBounds, end: End, *, flat: bool) -> 
     return _by_ipopt(search, bounds, best, flat) if best.run is None else _interior_solution(search, bounds, best, flat)
 
 
-def _unfinished(search: Search, best: End) -> bool:
+def _needs_more(search: Search, best: End) -> bool:
     limit = search.options.time_limit
     in_time = limit is None or best.seconds <= SHARE_TO_FINISH * limit
     return best.error > search.options.tolerance and in_time
@@ -298,26 +299,26 @@ def _unfinished(search: Search, best: End) -> bool:
 def _interior_solution(search: Search, bounds: ProgramBounds, best: End, flat: bool) -> End:
     """Continues the run that led to `best`, to a tolerance for the remaining error; equations hold to one relative to
     the cost."""
-    requested = tolerance = search.options.tolerance
+    target = tolerance = search.options.tolerance
     for _ in range(RUNS):
-        if best.run is None or not _unfinished(search, best):
+        if best.run is None or not _needs_more(search, best):
             break
         size = _size(best)
-        tolerance = max(tolerance * AIM * requested / best.error, TIGHTEST * size)
+        tolerance = max(tolerance * AIM * target / best.error, TIGHTEST * size)
         iterations = best.run.iterations
-        end = search.further(best.run, tolerance, min(max(tolerance / size, TIGHTEST), requested))
+        end = search.continuation(best.run, tolerance, min(max(tolerance / size, TIGHTEST), target))
         if end is None:
             break
         if end.status is Status.SOLVED and best.run.iterations == iterations:  # it held already
             continue
-        end, helped = _compared(search, bounds, best, end, flat)
-        if not helped:
+        end, is_better = _better_end(search, bounds, best, end, flat)
+        if not is_better:
             return end
         best = end
     return best
 
 
-def _compared(search: Search, bounds: ProgramBounds, best: End, end: End, flat: bool) -> tuple[End, bool]:
+def _better_end(search: Search, bounds: ProgramBounds, best: End, end: End, flat: bool) -> tuple[End, bool]:
     """The run `end` with its error and the total time, and True if it helped; else `best`, or a cancelled run."""
     end = replace(end, seconds=best.seconds + end.seconds)
     if end.status is Status.CANCELLED:
@@ -334,7 +335,7 @@ def _by_ipopt(search: Search, bounds: ProgramBounds, best: End, flat: bool) -> E
     options = search.options
     tolerance, factor, barrier = options.tolerance, 1.0, _last(best.stats.get("iterations", {}), "mu")
     for _ in range(RUNS):
-        if not _unfinished(search, best) or barrier <= 0.0:
+        if not _needs_more(search, best) or barrier <= 0.0:
             break
         factor_change = 10.0 ** round(-math.log10(_size(best) * factor))
         factor_change = float(np.clip(factor_change, 1.0 / (LARGEST_FACTOR * factor), LARGEST_FACTOR / factor))
@@ -342,11 +343,11 @@ def _by_ipopt(search: Search, bounds: ProgramBounds, best: End, flat: bool) -> E
         factor *= factor_change
         start = Start(True, True, max(_ten(10.0 * barrier * factor), TIGHTEST), factor, tolerance)
         end = search.run(bounds, best.iterate.x, best.iterate, start)
-        end, helped = _compared(search, bounds, best, end, flat)
-        if not helped:
+        end, is_better = _better_end(search, bounds, best, end, flat)
+        if not is_better:
             return end
         barrier = _last(end.stats["iterations"], "mu") / factor
-        stats = joined(best.stats, end.stats, factor)
+        stats = joint_statistics(best.stats, end.stats, factor)
         best = replace(end, status=Status.SOLVED, stats=stats)
     return best
 

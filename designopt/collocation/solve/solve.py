@@ -65,7 +65,7 @@ def solve(
     if solution.starts:
         solution = replace(solution, message=f"{solution.message} {spread(solution.starts)}")
     if solution.success and options.check:
-        solution = checked(problem, program.statement, solution)
+        solution = checked(problem, program.problem_functions, solution)
     return solution
 
 
@@ -82,15 +82,15 @@ def checked(problem: TrajectoryProblem, functions: ProblemFunctions, solution: S
     between: list[str] = []
     for phase, point in zip(problem.phases, functions.points, strict=True):
         phase_solution = solution.phases[phase.name]
-        resimulated = resimulate(phase, phase_solution, solution.parameters)
-        if resimulated.end < resimulated.times[-1]:
-            ends.append(f" It diverges in {phase.name} after {resimulated.end:.6g} s.")
+        resimulation = resimulate(phase, phase_solution, solution.parameters)
+        if resimulation.end < resimulation.times[-1]:
+            ends.append(f" It diverges in {phase.name} after {resimulation.end:.6g} s.")
         violations = violations_between_points(phase, point, phase_solution, solution.parameters)
         between += [*_beyond(phase, violations), *_oscillating(phase_solution)]
         phases[phase.name] = replace(
             phase_solution,
-            segment_errors=resimulated.segment_errors,
-            resimulation_error=resimulated.error,
+            segment_errors=resimulation.segment_errors,
+            resimulation_error=resimulation.error,
             path_violation_between_points=max((v.share for v in violations.values()), default=0.0),
         )
     largest = max(phase.resimulation_error for phase in phases.values())

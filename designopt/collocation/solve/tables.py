@@ -24,15 +24,17 @@ _CALLS: WeakKeyDictionary[ProblemFunctions, list[list[Any]]] = WeakKeyDictionary
 
 def beyond_tables(reader: Reader, x: Floats, parameters: Floats) -> tuple[str, ...]:
     """One warning for each argument of a table that variables `x` (n,), not scaled, lead beyond its grid."""
-    statement = reader.statement
-    if statement not in _CALLS:
-        _CALLS[statement] = _calls_of(statement)
-    *at_points, at_ends = _CALLS[statement]
-    if not any(_CALLS[statement]):
+    problem_functions = reader.problem_functions
+    if problem_functions not in _CALLS:
+        _CALLS[problem_functions] = _calls_of(problem_functions)
+    *at_points, at_ends = _CALLS[problem_functions]
+    if not any(_CALLS[problem_functions]):
         return ()
     phases = [reader.phase(i, x, parameters) for i in range(len(reader.layout.phases))]
     warnings: list[str] = []
-    for point, calls, layout, values in zip(statement.points, at_points, reader.layout.phases, phases, strict=True):
+    for point, calls, layout, values in zip(
+        problem_functions.points, at_points, reader.layout.phases, phases, strict=True
+    ):
         fractions = layout.mesh.fractions[layout.mesh.first :]
         count = len(fractions)
         arguments = (
@@ -45,7 +47,9 @@ def beyond_tables(reader: Reader, x: Floats, parameters: Floats) -> tuple[str, .
             for text, worst in _excursions(calls, point.arguments, arguments)
         ]
     numbers = [np.asarray(value, dtype=np.float64).reshape(-1, 1) for value in reader.ends(phases, x)]
-    warnings += [f"beyond_table: {text} at the ends" for text, _ in _excursions(at_ends, statement.ends.all, numbers)]
+    warnings += [
+        f"beyond_table: {text} at the ends" for text, _ in _excursions(at_ends, problem_functions.ends.all, numbers)
+    ]
     return tuple(dict.fromkeys(warnings))
 
 
@@ -66,10 +70,10 @@ def _excursions(calls: Sequence[Any], symbols: Sequence[Any], arguments: Sequenc
     """For each argument of a table beyond its grid a text, and the column of `arguments` (rows, points) where it is
     farthest."""
     for call in calls:
-        stated = [call.dep(k) for k in range(call.n_dep())]
-        function = ca.Function("arguments", list(symbols), [ca.vertcat(*stated)])
+        table_arguments = [call.dep(k) for k in range(call.n_dep())]
+        function = ca.Function("arguments", list(symbols), [ca.vertcat(*table_arguments)])
         values = np.asarray(function.map(arguments[0].shape[1])(*arguments), dtype=np.float64)
-        for axis, argument, at in zip(_grid(call.which_function()), stated, values, strict=False):
+        for axis, argument, at in zip(_grid(call.which_function()), table_arguments, values, strict=False):
             low, high = axis[0], axis[-1]
             over = np.maximum(low - at, at - high)
             worst = int(np.argmax(over))

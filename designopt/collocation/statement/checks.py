@@ -125,18 +125,18 @@ def _check_shared(problem: TrajectoryProblem) -> None:
     """Checks that parameters of one name have one unit and, unless the problem gives it, one range."""
     first: dict[str, tuple[str, Variable]] = {}
     of_phases = [(f"phase {phase.name}", v) for phase in problem.phases for v in phase.system.parameters]
-    for where, v in (*of_phases, *(("extra", v) for v in problem.extra)):
-        first_place, first_variable = first.setdefault(v.name, (where, v))
+    for owner, v in (*of_phases, *(("extra", v) for v in problem.extra)):
+        first_place, first_variable = first.setdefault(v.name, (owner, v))
         if v.unit != first_variable.unit:
             text = (
-                f"its unit is '{first_variable.unit}' in {first_place} and '{v.unit}' in {where}: a shared parameter "
+                f"its unit is '{first_variable.unit}' in {first_place} and '{v.unit}' in {owner}: a shared parameter "
                 f"must have one unit"
             )
             raise ProblemError("bad_statement", f"parameters.{v.name}", text)
         if (v.low, v.high) != (first_variable.low, first_variable.high) and v.name not in problem.parameters:
             text = (
                 f"its range is {first_variable.low:g} to {first_variable.high:g} in {first_place}"
-                f" and {v.low:g} to {v.high:g} in {where}:"
+                f" and {v.low:g} to {v.high:g} in {owner}:"
                 " state the intended one in the problem's `parameters`"
             )
             raise ProblemError("bad_bounds", f"parameters.{v.name}", text)

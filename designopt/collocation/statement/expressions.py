@@ -24,7 +24,7 @@ def operation_names() -> dict[int, str]:
 def nodes(expression: Any) -> list[Any]:
     """All parts of scalar SX expressions (a column), each once, operands before their results."""
     parts: list[Any] = []
-    visited: set[int] = set()
+    keys: set[int] = set()
     stack = [(expression[i], False) for i in reversed(range(expression.numel()))]
     while stack:
         node, ready = stack.pop()
@@ -32,9 +32,9 @@ def nodes(expression: Any) -> list[Any]:
             parts.append(node)
             continue
         key = node.element_hash()
-        if key in visited:
+        if key in keys:
             continue
-        visited.add(key)
+        keys.add(key)
         stack.append((node, True))
         stack.extend((node.dep(i), False) for i in range(node.n_dep()))
     return parts

@@ -35,10 +35,11 @@ class Scheme:
 
     `order` is that of the error of the states at the nodes, `estimate_order` the power of the width in the error
     estimate of an interval: one more than the degree of its states. `points` (m+1,), `P` and `Q` (m, m+1), `weights`
-    (m+1,) as in the module docstring. `starts`: the left end is a collocation point; otherwise controls and algebraic
-    variables have no value there. `control_rows` (k, m+1) are combinations of the controls that are zero. `degree` is
-    that of the Radau scheme, 0 for others. Between the points the states are the first one plus h times the rates with
-    the `rate_factors` (n, m+1) at places (n,) in [0, 1]; without them they are the polynomial through all points.
+    (m+1,) as in the module docstring. `collocates_left_end`: the equations hold there, too; otherwise controls
+    and algebraic variables have no value there. `control_rows` (k, m+1) are combinations of the controls that are zero.
+    `degree` is that of the Radau scheme, 0 for others. Between the points the states are the first one plus h times the
+    rates with the `rate_factors` (n, m+1) at places (n,) in [0, 1]; without them they are the polynomial through all
+    points.
     """
 
     name: SchemeName
@@ -48,7 +49,7 @@ class Scheme:
     P: Floats
     Q: Floats
     weights: Floats
-    starts: bool
+    collocates_left_end: bool
     control_rows: Floats
     degree: int = 0
     rate_factors: Callable[[Floats], Floats] | None = None
@@ -61,7 +62,7 @@ class Scheme:
     @cached_property
     def collocated(self) -> Floats:
         """The points at which the equations hold."""
-        return self.points if self.starts else self.points[1:]
+        return self.points if self.collocates_left_end else self.points[1:]
 
     def states_at(self, tau: Floats) -> tuple[Floats, Floats]:
         """States at `tau` (n,) in [0, 1] as linear functions of those at the points and of h times their rates.
@@ -80,7 +81,7 @@ class Scheme:
     @property
     def has_free_midpoints(self) -> bool:
         """Whether the control at the midpoint of an interval is independent of those at its ends."""
-        return self.starts and self.steps == 2 and not len(self.control_rows)
+        return self.collocates_left_end and self.steps == 2 and not len(self.control_rows)
 
     @cached_property
     def damps_stiff_parts(self) -> bool:
@@ -96,7 +97,7 @@ class Scheme:
     def controls_at(self, tau: Floats) -> Floats:
         """Matrix (n, m+1) from the controls at the points to those at `tau` (n,): the interpolating polynomial."""
         tau = np.asarray(tau, dtype=float)
-        if self.starts:
+        if self.collocates_left_end:
             return lagrange(self.points, tau)
         return np.concatenate([np.zeros((len(tau), 1)), lagrange(self.points[1:], tau)], axis=1)
 
@@ -256,7 +257,7 @@ class Mesh:
     @cached_property
     def first(self) -> int:
         """The first collocated slot: 0, or 1 for a scheme without equations at the left end."""
-        return 0 if self.schemes[0].starts or self.left_point else 1
+        return 0 if self.schemes[0].collocates_left_end or self.left_point else 1
 
     @cached_property
     def left(self) -> Floats:

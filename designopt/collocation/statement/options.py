@@ -167,9 +167,9 @@ class Options:
             "degree": self.degree is not None,
             "refine.method": self.refine is not None and self.refine.method == "hp",
         }
-        for name, needed in SCHEME_OF_SETTING.items():
-            if is_stated[name] and scheme not in ("auto", needed):
-                text = f"is a setting of the scheme {needed}, not of {scheme}: leave it out or change the scheme"
+        for name, its_scheme in SCHEME_OF_SETTING.items():
+            if is_stated[name] and scheme not in ("auto", its_scheme):
+                text = f"is a setting of the scheme {its_scheme}, not of {scheme}: leave it out or change the scheme"
                 raise ProblemError("bad_statement", name, text)
 
     def scheme_for(self, problem: TrajectoryProblem) -> Scheme:
@@ -177,10 +177,10 @@ class Options:
         name = self.scheme
         if name == "auto":
             has_held = any(phase.held_controls for phase in problem.phases)
-            sampled = any(phase.is_sampled for phase in problem.phases)
+            has_samples = any(phase.is_sampled for phase in problem.phases)
             needs = (
                 has_held
-                or sampled
+                or has_samples
                 or self.refine is not None
                 or any(phase.system.algebraic for phase in problem.phases)
             )

@@ -28,12 +28,12 @@ class ProblemError(ValueError):
 
 
 def check_names(
-    where: str, entries: Iterable[str], names: Collection[str], what: str, status: str = "bad_bounds"
+    where: str, entries: Iterable[str], names: Collection[str], kind: str, status: str = "bad_bounds"
 ) -> None:
     """Raises `ProblemError` (with the `status`) if `entries` contains a name that is not among `names`."""
     for name in entries:
         if name not in names:
-            text = f"there is no such {what}; known: {', '.join(names) or 'none'}"
+            text = f"there is no such {kind}; known: {', '.join(names) or 'none'}"
             raise ProblemError(status, f"{where}.{name}", text)
 
 

@@ -13,28 +13,28 @@ from designopt.lazy import casadi as ca
 class Named(Mapping[str, Any]):
     """Entries by name; the error for an unknown name lists the existing ones."""
 
-    def __init__(self, expressions: Mapping[str, Any], what: str = "entry") -> None:
-        self._named, self._what = expressions, what
+    def __init__(self, expressions: Mapping[str, Any], kind: str = "entry") -> None:
+        self._entries, self._kind = expressions, kind
 
     def __getitem__(self, name: str) -> Any:
         try:
-            return self._named[name]
+            return self._entries[name]
         except KeyError:
-            names = ", ".join(self._named) or "none"
-            raise KeyError(f"there is no {self._what} '{name}'; known: {names}") from None
+            names = ", ".join(self._entries) or "none"
+            raise KeyError(f"there is no {self._kind} '{name}'; known: {names}") from None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._named)
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return len(self._named)
+        return len(self._entries)
 
 
 class Symbols(Named):
     """Named scalar expressions of a point in time; `time` is its own (s)."""
 
-    def __init__(self, expressions: Mapping[str, Any], time: Any, what: str = "variable") -> None:
-        super().__init__(expressions, what)
+    def __init__(self, expressions: Mapping[str, Any], time: Any, kind: str = "variable") -> None:
+        super().__init__(expressions, kind)
         self.time = time
 
 

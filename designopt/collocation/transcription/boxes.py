@@ -59,16 +59,16 @@ def boxes(
     parameters = []
     for i, (phase, point, phase_layout) in enumerate(zip(problem.phases, functions.points, layout.phases, strict=True)):
         _limit_variables(phase, point, phase_layout, low, high)
-        fixed = _limit_times(phase, phase_layout, low, high)
+        fixed_times = _limit_times(phase, phase_layout, low, high)
         begin = phase.t0_range or problem.phases[i - 1].tf_range
         if not begin[0] < phase.tf_range[1]:
             text = f"{phase.tf_range[1]:g} is not after t0 = {begin[0]:g}: a phase must have a positive duration"
             raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
         constants = [_number(phase, name) for name in point.constant_names]
         fractions = phase_layout.mesh.fractions[phase_layout.mesh.first :]
-        times = fixed[0] + fractions * (fixed[1] - fixed[0]) if len(fixed) == 2 else None
-        signals = [_sampled(phase, name, fractions, times) for name in point.signal_names]
-        parameters += [np.array([*constants, *fixed]), np.array(signals).T.ravel()]
+        times = fixed_times[0] + fractions * (fixed_times[1] - fixed_times[0]) if len(fixed_times) == 2 else None
+        signals = [_signal_values(phase, name, fractions, times) for name in point.signal_names]
+        parameters += [np.array([*constants, *fixed_times]), np.array(signals).T.ravel()]
     for sample, at in zip(functions.samples, layout.samples, strict=True):
         parameters.append(sample_numbers(problem.phases[sample.phase], sample, at))
     _limit_parameters(problem, layout, low, high)
@@ -81,19 +81,19 @@ def _limit_variables(phase: Phase, point: CollocationPoint, layout: PhaseLayout,
     """The boxes of all variables along the phases, and of the states at both ends."""
     for side in ("bounds", "initial", "final"):
         check_names(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
-    ranges = [_checked(f"{phase.name}: bounds.{name}", phase.ranges[name]) for name in point.names]
+    ranges = [_limits(f"{phase.name}: bounds.{name}", phase.ranges[name]) for name in point.names]
     for limits, of_names in zip((low, high), np.array(ranges).T, strict=True):
         limits[layout.states[: layout.mesh.first]] = of_names[: point.nx]
         layout.at_points(limits)[:] = of_names
     for j, (name, box) in enumerate(zip(point.names, ranges, strict=True)):
         for side, side_ranges, slot in (("initial", phase.initial_ranges, 0), ("final", phase.final_ranges, -1)):
             if name in side_ranges:
-                a, b = _checked(f"{phase.name}: {side}.{name}", side_ranges[name])
+                a, b = _limits(f"{phase.name}: {side}.{name}", side_ranges[name])
                 a, b = max(a, box[0]), min(b, box[1])
                 if a > b:
-                    what = "state" if j < point.nx else "variable"
+                    kind = "state" if j < point.nx else "variable"
                     value = getattr(phase, side)[name]
-                    text = f"{value} is outside the bounds {box[0]:g} to {box[1]:g} of the {what}: change one"
+                    text = f"{value} is outside the bounds {box[0]:g} to {box[1]:g} of the {kind}: change one"
                     raise ProblemError("bad_bounds", f"{phase.name}: {side}.{name}", text)
                 if j < point.nx:  # rows that the problem adds limit the others
                     low[layout.states[slot, j]], high[layout.states[slot, j]] = a, b
@@ -112,7 +112,7 @@ def _hold_text(phase: Phase, name: str) -> str:
 
 
 def _hold(
-    phase: Phase, name: str, box: tuple[float, float], layout: PhaseLayout, where: Indices, low: Floats, high: Floats
+    phase: Phase, name: str, box: tuple[float, float], layout: PhaseLayout, indices: Indices, low: Floats, high: Floats
 ) -> None:
     """The values of a control on its pieces as the boxes of all its points, within its own `box`."""
     label = f"{phase.name}: held_controls.{name}"
@@ -125,16 +125,16 @@ def _hold(
     # the last slot of each interval and those within it are its own
     of_slots = np.repeat(of_intervals, [scheme.steps for scheme in mesh.schemes])
     of_points = values[np.concatenate([of_intervals[:1], of_slots])[mesh.first :]]
-    low[where] = high[where] = np.clip(of_points, *box)
+    low[indices] = high[indices] = np.clip(of_points, *box)
 
 
 def _limit_times(phase: Phase, layout: PhaseLayout, low: Floats, high: Floats) -> list[float]:
     """The boxes of free times; returns the fixed ones."""
-    fixed = []
+    fixed_times = []
     for name, time_range in (("t0", phase.t0_range), ("tf", phase.tf_range)):
         if time_range is None:
             continue
-        a, b = _checked(f"{phase.name}: {name}", time_range)
+        a, b = _limits(f"{phase.name}: {name}", time_range)
         if name in layout.times:
             low[layout.times[name]], high[layout.times[name]] = a, b
         elif a < b:
@@ -143,21 +143,21 @@ def _limit_times(phase: Phase, layout: PhaseLayout, low: Floats, high: Floats) -
         elif not math.isfinite(a):
             raise ProblemError("bad_bounds", f"{phase.name}: {name}", f"is {a}: give a finite time or a range")
         else:
-            fixed.append(a)
-    return fixed
+            fixed_times.append(a)
+    return fixed_times
 
 
 def _limit_parameters(problem: TrajectoryProblem, layout: Layout, low: Floats, high: Floats) -> None:
     check_names("parameters", problem.parameters, list(problem.parameter_ranges), "parameter")
     for name, index in layout.parameters.items():
-        low[index], high[index] = _checked(f"parameters.{name}", problem.parameter_ranges[name])
+        low[index], high[index] = _limits(f"parameters.{name}", problem.parameter_ranges[name])
 
 
 def _limit_integrals(problem: TrajectoryProblem, layout: Layout, low: Floats, high: Floats) -> None:
     for i, phase in enumerate(problem.phases):
         for j, (name, integral) in enumerate(phase.integrals.items()):
             where = f"{phase.name}: integrals.{name}"
-            limits = _checked(where, (integral.low, integral.high))
+            limits = _limits(where, (integral.low, integral.high))
             if (i, j) in layout.integrals:
                 index = layout.integrals[i, j]
                 low[index], high[index] = limits
@@ -167,7 +167,7 @@ def _limit_integrals(problem: TrajectoryProblem, layout: Layout, low: Floats, hi
 
 
 def _row_limits(
-    built: TrajectoryProblem, problem: TrajectoryProblem, blocks: tuple[Block, ...]
+    built_problem: TrajectoryProblem, problem: TrajectoryProblem, blocks: tuple[Block, ...]
 ) -> tuple[Floats, Floats]:
     lows, highs = [], []
     for block in blocks:
@@ -180,8 +180,8 @@ def _row_limits(
             where = f"{phase.name}: {of_phase}" if of_phase else "constraints"
             c = table.get(name)
             if c is not None:
-                limits = _checked(f"{where}.{name}", (c.low, c.high))
-            elif isinstance(built.constraints[name].value, Duration):  # ranges of times that no longer overlap
+                limits = _limits(f"{where}.{name}", (c.low, c.high))
+            elif isinstance(built_problem.constraints[name].value, Duration):  # ranges of times that no longer overlap
                 limits = (0.0, math.inf)
             else:  # end values that are no longer limited
                 limits = (-math.inf, math.inf)
@@ -190,7 +190,7 @@ def _row_limits(
     return np.concatenate([*lows, np.empty(0)]), np.concatenate([*highs, np.empty(0)])
 
 
-def _checked(where: str, limits: tuple[float, float]) -> tuple[float, float]:
+def _limits(where: str, limits: tuple[float, float]) -> tuple[float, float]:
     """The limits as they are. Raises `ProblemError` (bad_bounds) for NaN and an empty range."""
     low, high = limits
     if math.isnan(low) or math.isnan(high):
@@ -201,12 +201,12 @@ def _checked(where: str, limits: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def _check_same(built: TrajectoryProblem, problem: TrajectoryProblem) -> None:
+def _check_same(built_problem: TrajectoryProblem, problem: TrajectoryProblem) -> None:
     """Checks that a variant has the phases, constraints and integrals of the program's problem."""
-    pairs = [("phases", [p.name for p in built.phases], [p.name for p in problem.phases])]
-    constraint_names = [[n for n, c in p.constraints.items() if not is_added(c)] for p in (built, problem)]
+    pairs = [("phases", [p.name for p in built_problem.phases], [p.name for p in problem.phases])]
+    constraint_names = [[n for n, c in p.constraints.items() if not is_added(c)] for p in (built_problem, problem)]
     pairs.append(("constraints", constraint_names[0], constraint_names[1]))
-    for a, b in zip(built.phases, problem.phases, strict=False):
+    for a, b in zip(built_problem.phases, problem.phases, strict=False):
         pairs.append((f"{b.name}: path", list(a.path), list(b.path)))
         pairs.append((f"{b.name}: samples", list(a.samples), list(b.samples)))
         pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
@@ -217,10 +217,10 @@ def _check_same(built: TrajectoryProblem, problem: TrajectoryProblem) -> None:
             text = f"{', '.join(after) or 'none'} were {', '.join(before) or 'none'} when the program was built"
             raise ProblemError("bad_statement", where, f"{text}: build it again")
     for name, c in problem.constraints.items():
-        if isinstance(c.value, Duration) and name not in built.constraints:
+        if isinstance(c.value, Duration) and name not in built_problem.constraints:
             text = "may lie before t0, which it could not when the program was built: build it again"
             raise ProblemError("bad_bounds", f"{c.value.phase}: tf", text)
-        if isinstance(c.value, EndValue) and name not in built.constraints:
+        if isinstance(c.value, EndValue) and name not in built_problem.constraints:
             text = "was not given when the program was built: build it again"
             raise ProblemError("bad_bounds", f"{c.value.phase}: {c.value.side}.{c.value.name}", text)
 
@@ -235,7 +235,7 @@ def _number(phase: Phase, name: str) -> float:
     return float(value)
 
 
-def _sampled(phase: Phase, name: str, fractions: Floats, times: Floats | None) -> Floats:
+def _signal_values(phase: Phase, name: str, fractions: Floats, times: Floats | None) -> Floats:
     signal = phase.data.get(name)
     where = f"{phase.name}: data.{name}"
     if not isinstance(signal, Signal):

@@ -81,14 +81,14 @@ def layout(
 ) -> Layout:
     """Number the variables; `integral_keys` are the integrals (phase, number) that are variables of the program."""
     offset = 0
-    numbered = []
+    index_tables = []
     for point, mesh in zip(points, meshes, strict=True):
         nw = len(point.names)
         sizes = np.full(mesh.slots, nw)
         sizes[: mesh.first] = point.nx
         starts = offset + np.concatenate([[0], np.cumsum(sizes)[:-1]])
         states = starts[:, None] + np.arange(point.nx)
-        numbered.append((states, starts[mesh.first :, None] + np.arange(nw)))
+        index_tables.append((states, starts[mesh.first :, None] + np.arange(nw)))
         offset += int(sizes.sum())
     parameters = {v.name: offset + i for i, v in enumerate(problem.variables)}
     offset += len(parameters)
@@ -104,7 +104,7 @@ def layout(
         times.append(index_of)
     integrals = {key: offset + i for i, key in enumerate(integral_keys)}
     phases: list[PhaseLayout] = []
-    for (states, at_points), point, mesh, free_times in zip(numbered, points, meshes, times, strict=True):
+    for (states, at_points), point, mesh, free_times in zip(index_tables, points, meshes, times, strict=True):
         theta = np.array([*(parameters[n] for n in point.parameter_names), *free_times.values()], np.int64)
         begin = phases[-1].numbers_end if phases else 0
         signals = begin + point.constants.numel()
@@ -158,7 +158,7 @@ class RowCollector:
     """
 
     def __init__(self, functions: ProblemFunctions, layout: Layout) -> None:
-        self.statement, self.layout = functions, layout
+        self.problem_functions, self.layout = functions, layout
         self.blocks: list[Block] = []
         self.count = 0
         self._of_variables: list[tuple[Any, ...]] = []
@@ -172,15 +172,15 @@ class RowCollector:
         self._samples()
         self.ends_first = self.count
         for name, value in zip(functions.problem.constraints, functions.ends.constraints, strict=True):
-            self._block("ends", -1, _numbered(name, value.numel()), np.zeros(1, np.int64))
+            self._block("ends", -1, _row_names(name, value.numel()), np.zeros(1, np.int64))
 
     def of_variables(self) -> tuple[Indices, Indices, Floats]:
         """C as rows, columns and factors."""
-        return _joined(self._of_variables, 3)
+        return _in_columns(self._of_variables, 3)
 
     def of_points(self, phase: int) -> tuple[Indices, Indices, Indices, Floats]:
         """K of a phase as rows, rows of the point, numbers of the point and factors."""
-        return _joined(self._of_points[phase], 4)
+        return _in_columns(self._of_points[phase], 4)
 
     def scales(self, scale: Floats) -> Floats:
         """Scales of rows (m,): of defects that of their state, of integrals that of the integral, else 1."""
@@ -189,10 +189,10 @@ class RowCollector:
             if block.kind == "defect":
                 row_scales[block.rows] = scale[self.layout.phases[block.phase].states[0]]
             elif block.kind == "held":
-                column = self.statement.points[block.phase].names.index(block.names[0])
+                column = self.problem_functions.points[block.phase].names.index(block.names[0])
                 row_scales[block.rows] = scale[self.layout.phases[block.phase].point[0, column]]
             elif block.kind == "integral":
-                number = list(self.statement.problem.phases[block.phase].integrals).index(block.names[0])
+                number = list(self.problem_functions.problem.phases[block.phase].integrals).index(block.names[0])
                 row_scales[block.rows] = scale[self.layout.integrals[block.phase, number]]
         return row_scales
 
@@ -209,7 +209,7 @@ class RowCollector:
         self._of_points[phase].append(np.broadcast_arrays(rows, of_point, points, factors))
 
     def _defects(self, i: int, layout: PhaseLayout) -> None:
-        mesh, point = layout.mesh, self.statement.points[i]
+        mesh, point = layout.mesh, self.problem_functions.points[i]
         rows = self._block("defect", i, tuple(point.names[: point.nx]), np.arange(1, mesh.slots))
         state = np.arange(point.nx)
         for scheme, intervals in mesh.groups:
@@ -223,15 +223,15 @@ class RowCollector:
                         self._points(i, of_defect, state, (base + r - mesh.first)[:, None], -scheme.Q[a, r] * width)
 
     def _equations(self, i: int, layout: PhaseLayout) -> None:
-        point, row_ranges = self.statement.points[i], self.statement.functions[i].rows
-        phase = self.statement.problem.phases[i]
+        point, row_ranges = self.problem_functions.points[i], self.problem_functions.functions[i].rows
+        phase = self.problem_functions.problem.phases[i]
         tables = [
             ("residual", tuple(v.name for v in point.form.unknowns) if point.form else (), row_ranges.residuals),
             ("algebraic", tuple(v.name for v in phase.system.algebraic), row_ranges.algebraic),
         ]
         begin = row_ranges.path.start
         for name, size in zip(phase.path, point.path_sizes, strict=True):
-            tables.append(("path", _numbered(name, size), range(begin, begin + size)))
+            tables.append(("path", _row_names(name, size), range(begin, begin + size)))
             begin += size
         slots = np.arange(layout.mesh.first, layout.mesh.slots)
         at = np.arange(len(slots))[:, None]
@@ -240,7 +240,7 @@ class RowCollector:
                 self._points(i, self._block(kind, i, names, slots), np.array(of_point), at, 1.0)
 
     def _control_rows(self, i: int, layout: PhaseLayout) -> None:
-        mesh, point = layout.mesh, self.statement.points[i]
+        mesh, point = layout.mesh, self.problem_functions.points[i]
         of_controls = slice(point.nx + point.ns, point.nx + point.ns + point.nu)
         if not point.nu:
             return
@@ -258,7 +258,7 @@ class RowCollector:
 
     def _held_controls(self, i: int, layout: PhaseLayout) -> None:
         """Controls that are constant on each piece of the phase: each point has the control of the one before it."""
-        mesh, point, phase = layout.mesh, self.statement.points[i], self.statement.problem.phases[i]
+        mesh, point, phase = layout.mesh, self.problem_functions.points[i], self.problem_functions.problem.phases[i]
         intervals = np.repeat(np.arange(len(mesh)), [scheme.steps for scheme in mesh.schemes])  # of slots from 1 on
         for name, pieces in phase.pieces.items():
             if not isinstance(phase.held_controls[name], int):
@@ -272,10 +272,10 @@ class RowCollector:
             self._variables(rows, layout.point[slots - 1 - mesh.first, column], -1.0)
 
     def _integrals(self, i: int, layout: PhaseLayout) -> None:
-        row_ranges = self.statement.functions[i].rows
-        names = list(self.statement.problem.phases[i].integrals)
+        row_ranges = self.problem_functions.functions[i].rows
+        names = list(self.problem_functions.problem.phases[i].integrals)
         weights = layout.mesh.weights[layout.mesh.first :]
-        integral_keys = [key for key in self.statement.integral_variables if key[0] == i]
+        integral_keys = [key for key in self.problem_functions.integral_variables if key[0] == i]
         for of_point, key in zip(row_ranges.integrands, integral_keys, strict=True):
             rows = self._block("integral", i, (names[key[1]],), np.zeros(1, np.int64))
             self._variables(rows, self.layout.integrals[key], 1.0)
@@ -283,11 +283,11 @@ class RowCollector:
 
     def _samples(self) -> None:
         """The rows of constraints at samples; the transcription adds their contents."""
-        for point, layout in zip(self.statement.samples, self.layout.samples, strict=True):
+        for point, layout in zip(self.problem_functions.samples, self.layout.samples, strict=True):
             if point.kind == "constraint":
                 fractions = self.layout.phases[point.phase].mesh.fractions
                 nearest = np.abs(layout.fractions[:, None] - fractions).argmin(axis=1)
-                self._block("sample", point.phase, _numbered(point.name, point.size), nearest)
+                self._block("sample", point.phase, _row_names(point.name, point.size), nearest)
 
 
 def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
@@ -296,7 +296,7 @@ def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
     Raises `ProblemError` (bad_statement) for a scheme whose intervals share controls, and if a piece does not end at a
     node of the mesh.
     """
-    if mesh.schemes[0].starts:
+    if mesh.schemes[0].collocates_left_end:
         text = f"controls of {mesh.schemes[0].name} have one value at the node between two pieces: use radau"
         raise ProblemError("bad_statement", where, text)
     ends = mesh.nodes * pieces
@@ -307,12 +307,12 @@ def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
     return np.minimum((0.5 * (ends[1:] + ends[:-1])).astype(np.int64), pieces - 1)
 
 
-def _joined(parts: list[tuple[Any, ...]], width: int) -> tuple[Any, ...]:
+def _in_columns(parts: list[tuple[Any, ...]], width: int) -> tuple[Any, ...]:
     if not parts:
         return tuple(np.empty(0, np.int64) for _ in range(width))
     return tuple(np.concatenate([array.ravel() for array in part]) for part in zip(*parts, strict=True))
 
 
-def _numbered(name: str, count: int) -> tuple[str, ...]:
+def _row_names(name: str, count: int) -> tuple[str, ...]:
     """Names of the rows of one constraint."""
     return (name,) if count == 1 else tuple(f"{name}[{i}]" for i in range(count))

@@ -58,7 +58,7 @@ class Entries:
         if not self._contributions:
             return ca.MX(*shape)
         rows, columns, sources, factors = (np.concatenate(part) for part in zip(*self._contributions, strict=True))
-        positions, entry_of = _places(rows, columns, shape)
+        positions, entry_of = _distinct_positions(rows, columns, shape)
         factors = factors * left[rows] * right[columns]
         mixing = constant_matrix(entry_of, sources, factors, (len(positions), self._size))
         return ca.MX(ca.Sparsity.nonzeros(*shape, positions.tolist()), mixing @ ca.vertcat(*self._sources))
@@ -71,12 +71,12 @@ def stretch(column: Any, begin: int, end: int) -> Any:
 
 def constant_matrix(rows: Indices, columns: Indices, values: Floats, shape: tuple[int, int]) -> Any:
     """A constant sparse CasADi matrix (DM); entries at one position are summed."""
-    positions, entry_of = _places(rows, columns, shape)
+    positions, entry_of = _distinct_positions(rows, columns, shape)
     sums = np.bincount(entry_of, weights=values, minlength=len(positions))
     return ca.DM(ca.Sparsity.nonzeros(*shape, positions.tolist()), sums.tolist())  # lists convert fastest
 
 
-def _places(rows: Indices, columns: Indices, shape: tuple[int, int]) -> tuple[Indices, Indices]:
+def _distinct_positions(rows: Indices, columns: Indices, shape: tuple[int, int]) -> tuple[Indices, Indices]:
     """The distinct positions, counted down the columns, and the index of each entry among them."""
     order = _order(rows, shape[0])
     order = order[_order(columns[order], shape[1])]
@@ -106,7 +106,7 @@ class Transcription:
     ``row_scale[i]``, the objective multiplied by `cost_scale`. The cost of `constant_cost` has no variable.
     """
 
-    statement: ProblemFunctions
+    problem_functions: ProblemFunctions
     layout: Layout
     blocks: tuple[Block, ...]
     scale: Floats
@@ -123,13 +123,13 @@ class Transcription:
 
     def box(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
         """Lower and upper limits (n,) of the scaled variables."""
-        return self._scaled(bounds)[:2]
+        return self._scaled_bounds(bounds)[:2]
 
     def row_box(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
         """Lower and upper limits (m,) of the scaled rows."""
-        return self._scaled(bounds)[2:]
+        return self._scaled_bounds(bounds)[2:]
 
-    def _scaled(self, bounds: ProgramBounds) -> tuple[Floats, Floats, Floats, Floats]:
+    def _scaled_bounds(self, bounds: ProgramBounds) -> tuple[Floats, Floats, Floats, Floats]:
         if bounds not in self._of_bounds:
             variables = [(limits - self.shift) / self.scale for limits in (bounds.low, bounds.high)]
             rows = [limits / self.row_scale for limits in (bounds.row_low, bounds.row_high)]
@@ -167,7 +167,7 @@ def transcribe(
     gradient = ca.densify(gradient)
     J, H = parts.jacobian.matrix(per_row, scale), parts.hessian.matrix(scale, scale)
     return Transcription(
-        statement=functions,
+        problem_functions=functions,
         layout=program_layout,
         blocks=tuple(rows.blocks),
         scale=scale,
@@ -203,7 +203,7 @@ class _Parts:
         shift: Floats,
         cost_scale: float,
     ) -> None:
-        self.statement, self.layout, self.rows, self.cost_scale = functions, layout, rows, cost_scale
+        self.problem_functions, self.layout, self.rows, self.cost_scale = functions, layout, rows, cost_scale
         self.row_scale = rows.scales(scale)
         self.x, self.parameters = ca.MX.sym("x", layout.size), ca.MX.sym("p", layout.numbers)
         self.multipliers, self.of_cost = ca.MX.sym("lam_g", rows.count), ca.MX.sym("lam_f")
@@ -216,7 +216,7 @@ class _Parts:
 
     def add_phase(self, i: int, layout: PhaseLayout) -> None:
         """Add all points of phase i."""
-        functions = self.statement.functions[i]
+        functions = self.problem_functions.functions[i]
         count, per_point = len(layout.point), functions.rows.count
         points = SideBySide(self._arguments(i, layout), count)
         weights = ca.DM((self.cost_scale * layout.mesh.weights[layout.mesh.first :]).tolist()).T
@@ -253,7 +253,7 @@ class _Parts:
         count, size, width = layout.count, point.size, point.nw + len(self.layout.phases[point.phase].theta)
         arguments = self._sample_arguments(point, layout)
         values = point.values.map(count)(*arguments)
-        weight = self.statement.direct.get((point.phase, point.number), 0.0) if point.kind == "sum" else 0.0
+        weight = self.problem_functions.direct.get((point.phase, point.number), 0.0) if point.kind == "sum" else 0.0
         rows = self._sample_rows(point, layout)
         mu: Any = ca.MX(size, count)
         if rows is None:
@@ -287,15 +287,15 @@ class _Parts:
             pairs, b = layout.joined(sample[each], np.tile(second_of, count)[each], width)
             each, a = each[pairs], a[pairs]
             left, right = layout.columns[a], layout.columns[b]
-            same = np.tile(first_of == second_of, count)[each]
+            is_one_variable = np.tile(first_of == second_of, count)[each]
             # of one variable with itself every pair of columns comes twice, of two variables a column with itself does
-            factors = np.where(same, np.where(left <= right, 1.0, 0.0), np.where(left == right, 2.0, 1.0))
+            factors = np.where(is_one_variable, np.where(left <= right, 1.0, 0.0), np.where(left == right, 2.0, 1.0))
             factors = factors * layout.weights[a] * layout.weights[b]
             self.hessian.add(np.minimum(left, right), np.maximum(left, right), first + each, factors)
 
     def _sample_rows(self, point: SamplePoint, layout: SampleEntries) -> Indices | None:
         """The rows (n, size) of samples, the row of their integral for sums; None for a part of the cost."""
-        if point.kind == "sum" and (point.phase, point.number) in self.statement.direct:
+        if point.kind == "sum" and (point.phase, point.number) in self.problem_functions.direct:
             return None
         kind = "integral" if point.kind == "sum" else "sample"
         name = point.name if point.kind == "sum" or point.size == 1 else f"{point.name}[0]"
@@ -322,7 +322,7 @@ class _Parts:
 
     def add_ends(self) -> None:
         """Add the functions of the ends, after all phases."""
-        ends = end_functions(self.statement.ends, self.layout)
+        ends = end_functions(self.problem_functions.ends, self.layout)
         arguments = [
             self._variables[ends.variables.tolist()],
             end_constants(self.layout, self.parameters),
@@ -347,7 +347,7 @@ class _Parts:
 
     def _arguments(self, i: int, layout: PhaseLayout) -> list[Any]:
         """Arguments of the functions of a point, for all points of the phase side by side."""
-        ns, count = self.statement.points[i].signals.numel(), len(layout.point)
+        ns, count = self.problem_functions.points[i].signals.numel(), len(layout.point)
         point_variables = self._variables[
             int(layout.point[0, 0]) : int(layout.point[-1, -1]) + 1
         ]  # they are neighbours
@@ -399,40 +399,40 @@ class EndFunctions:
 
 def end_functions(symbols_of: EndSymbols, layout: Layout) -> EndFunctions:
     """The functions, with their derivatives with respect to the variables on which they depend."""
-    symbols, where, constants = [], [], []
-    replaced, by = [], []
+    symbols, variables, constants = [], [], []
+    zero_symbols, by = [], []
     expressions = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
     for i, (phase_layout, ends) in enumerate(zip(layout.phases, symbols_of.phases, strict=True)):
         x0, xf, t0, tf, integrals, data_multipliers = ends
         nx = phase_layout.states.shape[1]
         symbols += [x0[:nx], xf[:nx]]
-        where += [*phase_layout.states[0], *phase_layout.states[-1]]
+        variables += [*phase_layout.states[0], *phase_layout.states[-1]]
         for j in range(nx, x0.numel()):
             for symbol, slot in ((x0[j], 0), (xf[j], -1)):
                 if ca.depends_on(expressions, symbol):
                     symbols.append(symbol)
-                    where.append(phase_layout.point[slot, j])
+                    variables.append(phase_layout.point[slot, j])
         constants.append(data_multipliers)
         for name, time in (("t0", t0), ("tf", tf)):
             if name in phase_layout.times:
                 symbols.append(time)
-                where.append(phase_layout.times[name])
+                variables.append(phase_layout.times[name])
             else:
                 constants.append(time)
         for j in range(integrals.numel()):
             if (i, j) in layout.integrals:
                 symbols.append(integrals[j])
-                where.append(layout.integrals[i, j])
+                variables.append(layout.integrals[i, j])
             else:
-                replaced.append(integrals[j])
+                zero_symbols.append(integrals[j])
                 by.append(ca.SX(0.0))
     symbols.append(symbols_of.parameters)
-    where += list(layout.parameters.values())
+    variables += list(layout.parameters.values())
     v: Any = ca.vertcat(*symbols)
     c = column(constants)
     cost, rows = symbols_of.cost, column(list(symbols_of.constraints))
-    if replaced:
-        cost, rows = ca.substitute([cost, rows], [ca.vertcat(*replaced)], [ca.vertcat(*by)])
+    if zero_symbols:
+        cost, rows = ca.substitute([cost, rows], [ca.vertcat(*zero_symbols)], [ca.vertcat(*by)])
     gradient: Any = ca.jacobian(cost, v)
     jacobian: Any = ca.jacobian(rows, v)
     mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
@@ -440,7 +440,7 @@ def end_functions(symbols_of: EndSymbols, layout: Layout) -> EndFunctions:
 
     G, J, H = gradient.sparsity(), jacobian.sparsity(), hessian.sparsity()
     return EndFunctions(
-        np.array(where, np.int64),
+        np.array(variables, np.int64),
         ca.Function("end_cost", [v, c], [ca.densify(cost)]),
         ca.Function("end_gradient", [v, c], [nonzeros(gradient)]),
         np.array(G.get_col(), np.int64),

@@ -46,7 +46,7 @@ class InterpretedLsoda:
         rows[0] = x0
         row_count, time, state = 1, start, x0
         steps, last_step = 0, first_step or 0.0
-        status, name = SimulationStatus.DONE, self._broken(guard(x0, start))
+        status, name = SimulationStatus.DONE, self._violated_guard(guard(x0, start))
         if name is not None:
             status = SimulationStatus.GUARD
         elif not (np.isfinite(model.rates(x0, start)).all() and np.isfinite(model.jacobian(x0, start)).all()):
@@ -66,7 +66,7 @@ class InterpretedLsoda:
                     break
                 steps += 1
                 last_step = solver.t - time
-                step_end, name = solver.t, self._broken(guard(solver.y[:size], solver.t))
+                step_end, name = solver.t, self._violated_guard(guard(solver.y[:size], solver.t))
                 if name is not None or times[row_count] < step_end:
                     between = _first(solver.dense_output(), size)
                 if name is not None:
@@ -125,7 +125,7 @@ class InterpretedLsoda:
             "jac": jacobian,
         }
 
-    def _broken(self, g: Floats) -> str | None:
+    def _violated_guard(self, g: Floats) -> str | None:
         """Name of the first guard that is not positive."""
         for name, value in zip(self._system.guards, g, strict=True):
             if not value > 0.0:
@@ -139,7 +139,7 @@ class InterpretedLsoda:
             middle = 0.5 * (low + high)
             if middle in (low, high):
                 break
-            broken_guard = self._broken(guard(between(middle), middle))
+            broken_guard = self._violated_guard(guard(between(middle), middle))
             if broken_guard is None:
                 low = middle
             else:

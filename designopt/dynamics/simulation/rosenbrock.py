@@ -224,12 +224,12 @@ def c_source(system: System, signals: Sequence[str] = ()) -> tuple[str, bool]:
         files("designopt.dynamics").joinpath(*path).read_text(encoding="utf-8")
         for path in (("elementary.c",), ("simulation", "rosenbrock.c"))
     )
-    code = _generated(system, functions) if scalar is None else scalar
+    code = _generated_code(system, functions) if scalar is None else scalar
     source = f"{elementary}\n{code}\n{defines}\n{integrator}"
     return source, scalar is not None and source.count("\n") <= LARGE
 
 
-def _generated(system: System, functions: RunFunctions) -> str:
+def _generated_code(system: System, functions: RunFunctions) -> str:
     """The functions as CasADi writes them, for one lane."""
     generator = ca.CodeGenerator("system", {"with_header": False})
     try:

@@ -103,7 +103,7 @@ class Simulator:
         engine = None
         if method != "lsoda" and compiled is not False:
             name = "rosenbrock4" if method == "auto" else method
-            engine = _compiled(system, name, tolerances, max_steps, self.signals, required=compiled is True)
+            engine = _compiled_engine(system, name, tolerances, max_steps, self.signals, is_required=compiled is True)
         self.compiled = engine is not None
         self.method: str = name if self.compiled else "lsoda"
         if engine is None:
@@ -141,7 +141,7 @@ class Simulator:
             "x0": x0, "times": times, "p": p, "q": q, "u": u, "first_step": first_step, "step": step,
             "signals": signals, "transition": transition,
         }  # fmt: skip
-        return self._described(self._engine.run(self._run_input(arguments)))
+        return self._with_declarations(self._engine.run(self._run_input(arguments)))
 
     def run_several(self, runs: Sequence[RunArguments]) -> list[Trajectory]:
         """The trajectories of several `runs`, each with the arguments of `run` by name.
@@ -150,14 +150,14 @@ class Simulator:
         numbers that it has alone, bit by bit, in less time. Raises `ValueError` for invalid input.
         """
         run_inputs = [self._run_input(arguments) for arguments in runs]
-        return [self._described(trajectory) for trajectory in self._engine.run_several(run_inputs)]
+        return [self._with_declarations(trajectory) for trajectory in self._engine.run_several(run_inputs)]
 
     def prepare_several(self) -> None:
         """Compile what `run_several` needs now, not at its first call."""
         if isinstance(self._engine, CompiledRosenbrock):
             self._engine.prepare_several()
 
-    def _described(self, trajectory: Trajectory) -> Trajectory:
+    def _with_declarations(self, trajectory: Trajectory) -> Trajectory:
         return replace(trajectory, states=self.system.states, outputs=self.system.outputs)
 
     def _run_input(self, arguments: RunArguments) -> RunInput:
@@ -170,7 +170,7 @@ class Simulator:
                 raise ValueError(f"{name} must be a positive duration, not {value!r}")
         system = self.system
         x = system.values("states", arguments["x0"])
-        signals = self._followed(arguments.get("signals"), at)
+        signals = self._ordered_signals(arguments.get("signals"), at)
         q, u = (
             system.values(table, entries, without=self.signals)
             for table, entries in (("data", arguments.get("q", ())), ("controls", arguments.get("u", ())))
@@ -178,7 +178,7 @@ class Simulator:
         p = system.values("parameters", arguments.get("p", ()))
         return RunInput(x, at, p, q, u, first_step, step, signals, arguments.get("transition", False))
 
-    def _followed(
+    def _ordered_signals(
         self, signals: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Floats
     ) -> list[Signal]:
         """The signals in the order of their names."""
@@ -238,29 +238,29 @@ def simulate(
     return simulator.run(x0, at, u=numbers[0], p=p, q=numbers[1], signals=signals)
 
 
-def _compiled(
+def _compiled_engine(
     system: System,
     method: str,
     tolerances: tuple[Floats, Floats],
     max_steps: int,
     signals: Sequence[str],
     *,
-    required: bool,
+    is_required: bool,
 ) -> Engine | None:
-    """The compiled engine; None, which is logged, if there is no compiler or it fails, unless `required`."""
+    """The compiled engine; None, which is logged, if there is no compiler or it fails, unless `is_required`."""
     try:
         return CompiledRosenbrock(system, METHODS[method], *tolerances, max_steps, signals)
     except CompilerError as error:
-        if required:
+        if is_required:
             raise
         logger.warning("%s runs interpreted, many times slower: %s", system.name, error)
         return None
 
 
-def _signal_names(system: System, stated: Sequence[str]) -> tuple[str, ...]:
-    """The controls and data entries among `stated`, vectors replaced by their components."""
+def _signal_names(system: System, quantity_names: Sequence[str]) -> tuple[str, ...]:
+    """The controls and data entries among `quantity_names`, vectors replaced by their components."""
     vectors = {v.name: v.names for v in system.vectors}
-    names = [n for name in stated for n in vectors.get(name, (name,))]
+    names = [n for name in quantity_names for n in vectors.get(name, (name,))]
     entry_names = [v.name for v in (*system.controls, *system.data)]
     for n in names:
         if n not in entry_names or names.count(n) > 1:

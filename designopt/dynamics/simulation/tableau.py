@@ -47,11 +47,11 @@ class RosenbrockMethod:
     @property
     def new_f(self) -> Integers:
         """(s,) 1 if a stage evaluates f at a new point, 0 if it reuses the value of the previous stage."""
-        same = [
+        is_reused = [
             i > 0 and self.alpha[i] == self.alpha[i - 1] and (self.a[i] == self.a[i - 1]).all()
             for i in range(self.stages)
         ]
-        return np.array([0 if s else 1 for s in same], dtype=np.int64)
+        return np.array([0 if s else 1 for s in is_reused], dtype=np.int64)
 
 
 def _lower(*rows: tuple[float, ...]) -> Floats:

@@ -24,6 +24,7 @@ from designopt.report.comparison.seeds import Scores, repeated
 from designopt.report.comparison.subject import subjects
 from designopt.report.labels import (
     chosen_once,
+    duration,
     listed,
     number,
     objective_values,
@@ -32,7 +33,7 @@ from designopt.report.labels import (
     with_unit,
 )
 from designopt.report.page.page import PageHead, page, write_page
-from designopt.report.parts.answer.overview import computing_time, duration
+from designopt.report.parts.answer.overview import computing_time
 from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.terminal import unfinished
 from designopt.report.traces import above, beside, trace

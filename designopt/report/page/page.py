@@ -88,7 +88,7 @@ GENERIC: Mapping[str, Part] = {
 }
 
 #: Parts that belong to no subject.
-_GENERAL = {*FIRST, *GENERIC, *LAST} - {"trajectories", "frames"}
+_GENERAL = {"ranking", *FIRST, *GENERIC, *LAST} - {"trajectories", "frames"}
 
 # No external resources, except the plotting library from a server; the browser enforces it for all plots.
 _POLICY = (

@@ -8,8 +8,7 @@ from typing import Any
 
 from designopt.counts import plural
 from designopt.plugin import report_part
-from designopt.report.labels import figure_meaning, figure_unit
-from designopt.report.parts.answer.overview import duration
+from designopt.report.labels import duration, figure_meaning, figure_unit
 from designopt.report.parts.answer.problem import value_text
 from designopt.report.section import Section, Table
 from designopt.store.result import Result

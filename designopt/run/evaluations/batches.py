@@ -82,8 +82,8 @@ class ProgramBatch:
     def work(self) -> Iterator[Work]:
         """The chains with unsolved programs."""
         begin = 0
-        for _, same in itertools.groupby(self._chains):
-            end = begin + len(list(same))
+        for _, chain in itertools.groupby(self._chains):
+            end = begin + len(list(chain))
             yield self._all_work.part(begin, end)
             begin = end
 

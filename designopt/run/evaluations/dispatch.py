@@ -89,21 +89,21 @@ class Dispatcher:
     def run(
         self,
         source: Iterator[Work | None],
-        expected: int,
+        evaluations: int,
         *,
         arrays: tuple[str, ...] = (),
         time_left: Callable[[], float] | None = None,
         tick: Callable[[], None] = lambda: None,
         at_stake: float = 0.0,
     ) -> None:
-        """Evaluate and record all work of `source` (about `expected` evaluations).
+        """Evaluate and record all work of `source` (about `evaluations` evaluations).
 
         Returns when all is recorded: it survives the end of this process, and, except for results that took less than
         `at_stake` seconds and arrived within that time, the end of the machine. A source that returns None is called
         again after results. Raises `StageEnded` when `time_left` runs out with work left, `Interrupted`,
         `FailurePolicyStop`, or `StoreError`; completed results are recorded. `tick` is called in between.
         """
-        queue = Queue(self._unknown(source, arrays), expected)
+        queue = Queue(self._unknown(source, arrays), evaluations)
         self._tick = tick
         out_of_time = False
         while True:
@@ -208,9 +208,9 @@ class Dispatcher:
             return ()
         return tuple(evaluation_seed(key, self.ledger.problem.seed or 0) for key in work.keys)
 
-    def _start_executor(self, expected: int) -> Executor:
+    def _start_executor(self, evaluations: int) -> Executor:
         try:
-            executor = self._start(expected)
+            executor = self._start(evaluations)
         except PluginError as error:
             raise WorkersError(str(error), self.store.path) from error
         executor.listen(lambda: self._tick())
@@ -223,7 +223,7 @@ class Dispatcher:
         if description != self._session_description:
             if description[0] != self._session_description[0]:
                 self.progress.event(
-                    "run", _place_of_work(self.store.path, *description, continued=bool(self._session_description[0]))
+                    "run", _place_of_work(self.store.path, *description, is_change=bool(self._session_description[0]))
                 )
             self._session_description = description
             self.journal.describe_session(*description)
@@ -370,8 +370,8 @@ class Dispatcher:
             recorded_figures = [
                 self.ledger.figures[slot, columns[name]] if name in columns else np.nan for name in result.names
             ]
-            same = np.array_equal(recorded_figures, result.values[i], equal_nan=True)
-            if not same or result.status[i] != self.ledger.status[slot]:
+            is_equal = np.array_equal(recorded_figures, result.values[i], equal_nan=True)
+            if not is_equal or result.status[i] != self.ledger.status[slot]:
                 first = self.journal.evaluation(work.keys[i], "worker")
                 self.event(
                     "nondeterministic_model",
@@ -388,10 +388,10 @@ class Dispatcher:
             self.event(STOPPED, text)
 
 
-def _place_of_work(store: Path, executor: str, workers: int, *, continued: bool) -> str:
-    """Executor and store of the results; `continued` if the executor changes during the run."""
-    where = "in this process" if executor == "serial" else f"{workers} worker{'s' if workers != 1 else ''}"
-    return f"{'continuing with' if continued else f'store {store},'} executor {executor}, {where}"
+def _place_of_work(store: Path, executor: str, workers: int, *, is_change: bool) -> str:
+    """Executor and store of the results; `is_change` if the executor changes during the run."""
+    workplace = "in this process" if executor == "serial" else f"{workers} worker{'s' if workers != 1 else ''}"
+    return f"{'continuing with' if is_change else f'store {store},'} executor {executor}, {workplace}"
 
 
 def _json(names: tuple[str, ...], values: Floats) -> list[str | None]:

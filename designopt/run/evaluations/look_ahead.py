@@ -71,7 +71,7 @@ class LookAheadLoop:
         self._out: dict[int, tuple[Floats, Floats, Integers]] = {}
         self._generation: list[Outcomes] = []
         self._over = False
-        self.ended = False
+        self.has_ended = False
 
     def work(self) -> Iterator[Work | None]:
         """The unknown evaluations; None if there are none before a result arrives."""
@@ -112,11 +112,11 @@ class LookAheadLoop:
 
     def _may_send(self) -> bool:
         run, left = self._run, self._run.budget.designs_left
-        if not self.ended:
+        if not self.has_ended:
             held_for_good = bool(self._delayed_designs) and (run.out_of_time() if left > 0 else not self._out)
             if held_for_good or run.mostly_invalid(one_by_one=True) or run.ended_before(run.asks + 1):
-                self._over = self.ended = True
-        return bool(self._delayed_designs) and left > 0 and not self.ended
+                self._over = self.has_ended = True
+        return bool(self._delayed_designs) and left > 0 and not self.has_ended
 
     def _send(self) -> Work:
         run = self._run
@@ -152,6 +152,6 @@ class LookAheadLoop:
         self._generation.append(outcomes)
         if len(self._generation) == self._look_ahead:
             if not self._over and run.grows_too_little(self._generation):
-                self._over = self.ended = True
+                self._over = self.has_ended = True
             self._generation = []
         self._tell_solver(outcomes)

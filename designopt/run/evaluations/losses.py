@@ -87,11 +87,11 @@ class Losses:
         key = work.keys[suspect]
         number, is_retried = self.attempts.add(key, loss.cause)
         self._journal.add_attempt(key, number, worker, loss.cause, loss.detail or loss.message)
-        where = f"design {work.designs[suspect]}"
+        design = f"design {work.designs[suspect]}"
         if loss.cause == "timeout":
-            self._event("timeout", f"{where}: {loss.message}")
+            self._event("timeout", f"{design}: {loss.message}")
         else:
-            self._event("worker_lost", f"worker {worker}: {loss.message} ({where})")
+            self._event("worker_lost", f"worker {worker}: {loss.message} ({design})")
         if is_retried and work.chain:
             queue.requeue(work)  # each of them starts from the result of the one before
             return None
@@ -106,11 +106,11 @@ class Losses:
         elif is_retried or not (work.alone or work.chain or loss.cause == "timeout"):
             queue.requeue(alone)
         else:
-            return alone, _failed(loss)
+            return alone, _failure_record(loss)
         return None
 
 
-def _failed(loss: Loss) -> ChunkResult:
+def _failure_record(loss: Loss) -> ChunkResult:
     """The record of an evaluation that ended its worker. One repeatedly killed from outside also counts as a crash."""
     unseen = loss.cause == "lost_worker" and loss.suspect is None
     status = "timeout" if loss.cause == "timeout" else ("lost_worker" if unseen else "crashed")

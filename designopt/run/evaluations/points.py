@@ -30,19 +30,19 @@ class StagePoints:
         self._problem = ledger.problem
         self.number = self._journal.stage(number, stage.name)
         #: -1 for a lost record.
-        self.recorded = np.array(self._journal.points(self.number, gaps=True), np.int64)
+        self.record_numbers = np.array(self._journal.points(self.number, gaps=True), np.int64)
         #: Asks without a complete result when the stage ended.
         self.missing: frozenset[int] = frozenset()
         #: Number of points of the stage so far.
         self.count = 0
         self._designs: list[Integers] = []
         self._sent_slots: set[int] = set()
-        self._corrected = any(event["kind"] == CORRECTED for event in self._journal.records("event"))
+        self._has_corrections = any(event["kind"] == CORRECTED for event in self._journal.records("event"))
 
     def proposed(self, X: Floats, ask: int) -> Floats:
         """The design `X` (1, d) of an ask; once results were corrected the recorded one, since a solver that has other
         results now would have chosen another."""
-        number = int(self.recorded[ask]) if self._corrected and ask < len(self.recorded) else -1
+        number = int(self.record_numbers[ask]) if self._has_corrections and ask < len(self.record_numbers) else -1
         return X if number < 0 or number in self._ledger.lost else np.array(self._ledger.designs[[number]])
 
     def register(self, X: Floats, relation_violation: Floats, first: int, slots: Integers, old: int) -> Work:
@@ -52,7 +52,7 @@ class StagePoints:
         without a result. Raises `ReplayError` if the journal contains other points.
         """
         ledger = self._ledger
-        before = self.recorded[first : first + len(X)]
+        before = self.record_numbers[first : first + len(X)]
         recorded_slots = ledger.recorded_slots(before, X, relation_violation)
         if recorded_slots is not None:
             slots[:] = recorded_slots
@@ -82,7 +82,7 @@ class StagePoints:
 
     def _restore(self, ask: int, key: bytes, x: Floats, relation_violation: float) -> None:
         """Record a lost design again when the stage requests it."""
-        number = int(self.recorded[ask]) if ask < len(self.recorded) else -1
+        number = int(self.record_numbers[ask]) if ask < len(self.record_numbers) else -1
         if number in self._ledger.lost and key not in self._ledger.design_of:
             self._ledger.restore(number, key, x, relation_violation)
             self._journal.add_designs(number, x[None], np.array([relation_violation]))
@@ -113,7 +113,7 @@ class StagePoints:
 
     def _compare(self, X: Floats, ids: Integers, first: int) -> None:
         """Check that the replay requests the designs of the journal."""
-        record = self.recorded[first : first + len(ids)]
+        record = self.record_numbers[first : first + len(ids)]
         different = np.flatnonzero((record != ids[: len(record)]) & (record >= 0))
         if not len(different):
             return
@@ -128,7 +128,7 @@ class StagePoints:
         source = f"stage '{origin.stage}'" if origin and origin.stage else "another store"
         hint = f"; it starts from {source}, whose results may have changed" if origin else ""
         path = self._store.path
-        if self._corrected:
+        if self._has_corrections:
             raise ReplayError(
                 f"{path}: results were corrected, and with these solver {solver.name} would have chosen other designs "
                 f"since ({detail}), so it cannot go on; all results stay: begin a study that starts from them, with "
@@ -154,7 +154,7 @@ class StagePoints:
 
     def take_recorded(self, first: int, end: int) -> Integers:
         """Take the points from `first` to `end` from the journal; returns their designs. Raises `ReplayError`."""
-        designs = self.recorded[first:end]
+        designs = self.record_numbers[first:end]
         if len(designs) < end - first or (designs < 0).any():
             raise ReplayError(
                 f"{self._store.path}: the designs that stage '{self._stage.name}' had proposed when its time "

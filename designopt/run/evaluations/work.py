@@ -84,18 +84,18 @@ class Queue:
     A source returns None for "nothing now, call again after a result".
     """
 
-    def __init__(self, source: Iterator[Work | None], expected: int) -> None:
-        self._ended = False
+    def __init__(self, source: Iterator[Work | None], evaluations: int) -> None:
+        self._has_ended = False
         self._source = source
         self._ready: deque[Work] = deque()
         self._later: list[tuple[float, Work]] = []
-        self._expected = expected
+        self._evaluations = evaluations
         self._taken_from_source = 0
 
     @property
     def exhausted(self) -> bool:
         """Whether the source has ended, and no work waits for its time."""
-        return self._ended and not self._later
+        return self._has_ended and not self._later
 
     def requeue(self, work: Work, after: float = 0.0) -> None:
         """Put work back at the front, or later `after` a time (s)."""
@@ -113,12 +113,12 @@ class Queue:
     def left(self) -> int:
         """Approximate number of pending evaluations."""
         return sum(len(w) for w in (*self._ready, *(w for _, w in self._later))) + max(
-            0, self._expected - self._taken_from_source
+            0, self._evaluations - self._taken_from_source
         )
 
     def total(self) -> int:
         """Approximate total number of evaluations."""
-        return max(self._taken_from_source, self._expected)
+        return max(self._taken_from_source, self._evaluations)
 
     def draw(self, size: int) -> Work | None:
         """Up to `size` evaluations for one chunk; None if nothing is pending."""
@@ -130,8 +130,8 @@ class Queue:
             try:
                 work = next(self._source)
             except StopIteration:
-                self._ended = True
-                self._taken_from_source = self._expected
+                self._has_ended = True
+                self._taken_from_source = self._evaluations
                 return None
             if work is None:
                 return None

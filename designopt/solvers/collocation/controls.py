@@ -54,10 +54,10 @@ class Controls:
         cost of rates. Raises `InvalidSetting` for names that are not controls.
         """
         if self.rates:
-            shared = {name: replace(rate, penalty=rate.penalty / scenarios) for name, rate in self.rates.items()}
+            rates = {name: replace(rate, penalty=rate.penalty / scenarios) for name, rate in self.rates.items()}
             _check("rates", self.rates, problem)
             try:
-                problem = with_rates(problem, shared)
+                problem = with_rates(problem, rates)
             except ProblemError as error:
                 raise InvalidSetting("rates", str(error)) from error
         if not self.pieces:

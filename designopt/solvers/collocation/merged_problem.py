@@ -36,14 +36,14 @@ class MergedProblem:
         self.scenarios = [s.name for s in problem.scenarios]
         self.alone = len(parts) == 1
 
-    def _named(self, scenario: str, name: str) -> str:
+    def _scenario_label(self, scenario: str, name: str) -> str:
         return name if self.alone else f"{scenario}: {name}"
 
     def _in(self, s: int, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """A function of the ends of one scenario as a function of all ends."""
         if self.alone:
             return function
-        names = {phase.name: self._named(self.scenarios[s], phase.name) for phase in self.parts[s].phases}
+        names = {phase.name: self._scenario_label(self.scenarios[s], phase.name) for phase in self.parts[s].phases}
 
         def value(e: Ends) -> Any:
             return function(Ends({own_name: e.phase[name] for own_name, name in names.items()}, e.parameters))
@@ -89,7 +89,7 @@ class MergedProblem:
 
             return value
 
-        return [(where, end(sign)) for where, sign in ends.items()]
+        return [(suffix, end(sign)) for suffix, sign in ends.items()]
 
     def _goal(self, objective: Objective) -> tuple[Callable[[Any], Any], tuple[Variable, ...], dict[str, Constraint]]:
         """The objective; for the worst of several scenarios an additional variable with a constraint for each
@@ -102,32 +102,34 @@ class MergedProblem:
         def below(value: Callable[[Any], Any]) -> Constraint:
             return Constraint(lambda e: sign * value(e) / size - e[WORST], high=0.0)
 
-        rows = {f"{objective.name}{where}": below(value) for where, value in values}
+        rows = {f"{objective.name}{suffix}": below(value) for suffix, value in values}
         return (lambda e: size * e[WORST]), (Variable(WORST, ""),), rows
 
     def trajectory(self, objective: Objective, relations: Mapping[str, Expression], margin: float) -> TrajectoryProblem:
         """The whole problem; parameters of the study have their ranges, fixed ones their values."""
         phases, constraints, figures, peaks = [], {}, {}, {}
         for s, (scenario, part) in enumerate(zip(self.scenarios, self.parts, strict=True)):
-            phases += [replace(phase, name=self._named(scenario, phase.name)) for phase in part.phases]
+            phases += [replace(phase, name=self._scenario_label(scenario, phase.name)) for phase in part.phases]
             for name, rows in part.constraints.items():
-                constraints[self._named(scenario, name)] = replace(rows, value=self._in(s, rows.value))
-            figures.update({self._named(scenario, n): self._in(s, f) for n, f in part.figures.items()})
+                constraints[self._scenario_label(scenario, name)] = replace(rows, value=self._in(s, rows.value))
+            figures.update({self._scenario_label(scenario, n): self._in(s, f) for n, f in part.figures.items()})
             for n, peak in part.peaks.items():
-                peaks[self._named(scenario, n)] = replace(peak, phase=self._named(scenario, peak.phase))
+                peaks[self._scenario_label(scenario, n)] = replace(
+                    peak, phase=self._scenario_label(scenario, peak.phase)
+                )
         cost, extra, below = self._goal(objective)
         terms = {
-            _distinct_name(f"{objective.name}{where}", "objective", figures): value
-            for where, value in self._values(objective)
+            _distinct_name(f"{objective.name}{suffix}", "objective", figures): value
+            for suffix, value in self._values(objective)
         }
         for c in self.problem.constraints:
-            for where, value in self._values(c):
-                label = _distinct_name(f"{c.name}{where}", "limit", constraints)
-                constraints[label] = _limited(c, value, margin)
+            for suffix, value in self._values(c):
+                label = _distinct_name(f"{c.name}{suffix}", "limit", constraints)
+                constraints[label] = _limit_constraint(c, value, margin)
         for name, rows in below.items():
             constraints[_distinct_name(name, "objective", constraints)] = rows
         for name, relation in relations.items():
-            constraints[name] = _related(self.problem, relation)
+            constraints[name] = _relation_constraint(self.problem, relation)
         boxes = self._boxes()
         guess: dict[str, float] = {WORST: objective.sign} if extra else {}
         for part in self.parts:
@@ -156,17 +158,17 @@ class MergedProblem:
                     )
         for p in self.problem.space.parameters:
             ends = p.values if p.kind in ("fixed", "choice") else (p.low, p.high)
-            converted = [float(in_model_unit(p, end)) for end in ends]
-            boxes[p.name] = converted[0] if p.kind == "fixed" else (min(converted), max(converted))
+            bounds = [float(in_model_unit(p, end)) for end in ends]
+            boxes[p.name] = bounds[0] if p.kind == "fixed" else (min(bounds), max(bounds))
         return boxes
 
 
-def _distinct_name(name: str, what: str, names: Mapping[str, Any]) -> str:
+def _distinct_name(name: str, kind: str, names: Mapping[str, Any]) -> str:
     """The study's `name`, made distinct from the names `names` by the model's trajectory problem."""
-    return f"{what} {name}" if name in names else name
+    return f"{kind} {name}" if name in names else name
 
 
-def _limited(c: StudyConstraint, value: Callable[[Any], Any], margin: float) -> Any:
+def _limit_constraint(c: StudyConstraint, value: Callable[[Any], Any], margin: float) -> Any:
     """A limit as a constraint, relative to its size."""
     size = limit_size(c)
     low = -math.inf if c.minimum is None else c.minimum / size + margin
@@ -183,7 +185,7 @@ def limit_size(c: StudyConstraint) -> float:
     return max(abs(bound) for bound in (c.minimum, c.maximum, c.equals) if bound is not None) or 1.0
 
 
-def _related(problem: Problem, relation: Expression) -> Any:
+def _relation_constraint(problem: Problem, relation: Expression) -> Any:
     """A relation between parameters as a constraint, relative to the size of its sides at the centre of the space."""
     space = problem.space
     parameters = {p.name: p for p in space.parameters if p.name in relation.names}

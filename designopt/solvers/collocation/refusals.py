@@ -84,51 +84,51 @@ def check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
             )
 
 
-def _same_unit(one: str, second: str) -> bool:
-    return one == second or (units.same_dimension(one, second) and units.factor_offset(one, second) == (1.0, 0.0))
+def _same_unit(first: str, second: str) -> bool:
+    return first == second or (units.same_dimension(first, second) and units.factor_offset(first, second) == (1.0, 0.0))
 
 
 def check_expression(problem: Problem, item: Objective | StudyConstraint, parts: Sequence[TrajectoryProblem]) -> None:
     """Raises `InvalidSetting` for figures that the trajectory problems `parts` of all scenarios do not state."""
-    what = "objective" if isinstance(item, Objective) else "constraint"
+    kind = "objective" if isinstance(item, Objective) else "constraint"
     over = item.over.plugin.name
     if len(parts) > 1 and over not in OVER:
         raise InvalidSetting(
-            "use", f"{what} '{item.name}' is taken over scenarios by '{over}'; collocation knows {', '.join(OVER)}"
+            "use", f"{kind} '{item.name}' is taken over scenarios by '{over}'; collocation knows {', '.join(OVER)}"
         )
     if len(parts) > 1 and over == "mean_plus_deviation":
-        _check_deviation(item, what, parts)
+        _check_deviation(item, kind, parts)
     for name in sorted(item.expression.names):
         if all(name in part.figures for part in parts):
             continue
         if name in problem.figures:
-            text = f"{what} '{item.name}' uses '{name}', which is computed from results; a program needs its equations"
+            text = f"{kind} '{item.name}' uses '{name}', which is computed from results; a program needs its equations"
         else:
             figures = list(parts[0].figures)
             near = closest(name, figures)
             hint = f"; did you mean '{near}'?" if near else ""
             text = (
-                f"{what} '{item.name}' uses '{name}', which is not a figure of the trajectory problem{hint} (it has"
+                f"{kind} '{item.name}' uses '{name}', which is not a figure of the trajectory problem{hint} (it has"
                 f" {', '.join(figures) or 'none'})"
             )
         raise InvalidSetting("use", f"{text}; use a solver that evaluates designs")
 
 
-def _check_deviation(item: Objective | StudyConstraint, what: str, parts: Sequence[TrajectoryProblem]) -> None:
+def _check_deviation(item: Objective | StudyConstraint, kind: str, parts: Sequence[TrajectoryProblem]) -> None:
     """Raises `InvalidSetting` if a program could gain by a worse motion in a good scenario, which reduces the
     deviation."""
     if isinstance(item, StudyConstraint) and item.equals is not None:
         text = "fixes a value with a deviation over scenarios, which no program can meet; use 'mean'"
-        raise InvalidSetting("use", f"{what} '{item.name}' {text}")
-    times, most = float(item.over.settings.get("times", TIMES)), 1.0 / math.sqrt(len(parts) - 1)
-    moved = [v.name for phase in parts[0].phases for v in phase.system.controls]
-    if moved and times > most * (1.0 + 1e-9):
+        raise InvalidSetting("use", f"{kind} '{item.name}' {text}")
+    times, limit = float(item.over.settings.get("times", TIMES)), 1.0 / math.sqrt(len(parts) - 1)
+    controls = [v.name for phase in parts[0].phases for v in phase.system.controls]
+    if controls and times > limit * (1.0 + 1e-9):
         text = (
             f"adds {times:g} standard deviations over {len(parts)} scenarios, each with its own controls"
-            f" ({', '.join(moved)}): above 1/sqrt({len(parts) - 1}) = {most:.3g} a program gains by a worse motion in a"
-            " good scenario; use fewer, or 'worst'"
+            f" ({', '.join(controls)}): above 1/sqrt({len(parts) - 1}) = {limit:.3g} a program gains by a worse motion"
+            " in a good scenario; use fewer, or 'worst'"
         )
-        raise InvalidSetting("use", f"{what} '{item.name}' {text}")
+        raise InvalidSetting("use", f"{kind} '{item.name}' {text}")
 
 
 def check_peak(item: Objective | StudyConstraint, name: str, peak: Peak, slope: float) -> None:
@@ -137,17 +137,17 @@ def check_peak(item: Objective | StudyConstraint, name: str, peak: Peak, slope: 
     A maximum in a program is a variable above all values; only minimisation makes it equal to the largest value.
     """
     if isinstance(item, Objective):
-        what, presses = "objective", item.sign * slope
+        kind, presses = "objective", item.sign * slope
     else:
         two_sided = item.equals is not None or (item.minimum is not None and item.maximum is not None)
-        what, presses = "constraint", 0.0 if two_sided else slope if item.maximum is not None else -slope
+        kind, presses = "constraint", 0.0 if two_sided else slope if item.maximum is not None else -slope
     if not (presses < 0.0 if peak.extremum == "smallest" else presses > 0.0):
         direction = (
             "raised, or kept above a limit," if peak.extremum == "smallest" else "lowered, or kept below a limit,"
         )
         raise InvalidSetting(
             "use",
-            f"{what} '{item.name}' uses the {'smallest' if peak.extremum == 'smallest' else 'largest'} value '{name}'"
+            f"{kind} '{item.name}' uses the {'smallest' if peak.extremum == 'smallest' else 'largest'} value '{name}'"
             f" in a way that collocation cannot: it can only be {direction} alone or in a weighted sum with other"
             " figures; use a solver that evaluates designs",
         )

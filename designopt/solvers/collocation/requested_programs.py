@@ -30,13 +30,13 @@ class RequestedPrograms:
     cold: Mask
 
 
-def best(problem: Problem, programs: RequestedPrograms, solved: SolvedPrograms, points: int) -> Integers:
+def best(problem: Problem, programs: RequestedPrograms, results: SolvedPrograms, points: int) -> Integers:
     """The row of the best program for each point, the first among ties; -1 if none was solved."""
     sign = problem.objectives[0].sign
-    values = sign * solved.figures.get("program(objective)", np.full(len(solved), np.nan))
-    values = values + solved.figures.get("program(rate_penalty)", 0.0)
+    values = sign * results.figures.get("program(objective)", np.full(len(results), np.nan))
+    values = values + results.figures.get("program(rate_penalty)", 0.0)
     best = np.full(points, -1)
-    for row in np.flatnonzero(solved.ok & np.isfinite(values)).tolist():
+    for row in np.flatnonzero(results.ok & np.isfinite(values)).tolist():
         point = programs.owners[row]
         best_row = best[point]
         if best_row < 0 or values[row] < values[best_row] - SAME * max(abs(values[best_row]), 1e-300):
@@ -44,23 +44,23 @@ def best(problem: Problem, programs: RequestedPrograms, solved: SolvedPrograms, 
     return best
 
 
-def verified(programs: RequestedPrograms, solved: SolvedPrograms) -> str | None:
+def verification_message(programs: RequestedPrograms, results: SolvedPrograms) -> str | None:
     """The outcome of cold solves that verify points, as a sentence; None without any."""
     rows = np.flatnonzero(programs.cold)
-    if not len(rows) or "program(objective)" not in solved.figures:
+    if not len(rows) or "program(objective)" not in results.figures:
         return None
-    values = solved.figures["program(objective)"]
+    values = results.figures["program(objective)"]
     first = programs.owners[rows]  # the first rows are the points in their chains, with the same numbers
     size = np.maximum(np.maximum(np.abs(values[rows]), np.abs(values[first])), 1e-300)
-    apart = np.where(solved.ok[rows] & solved.ok[first], np.abs(values[rows] - values[first]) / size, 0.0)
-    one = solved.ok[rows] != solved.ok[first]
-    differs = (apart > SAME) | one
+    apart = np.where(results.ok[rows] & results.ok[first], np.abs(values[rows] - values[first]) / size, 0.0)
+    only_one_way = results.ok[rows] != results.ok[first]
+    differs = (apart > SAME) | only_one_way
     if not differs.any():
         return None
     how = [f"objectives differ by up to {apart.max():.2g}, relative"] if (apart > SAME).any() else []
     how += (
-        [f"{int(one.sum())} {'was' if one.sum() == 1 else 'were'} solved in one of the two ways only"]
-        if one.any()
+        [f"{int(only_one_way.sum())} {'was' if only_one_way.sum() == 1 else 'were'} solved in one of the two ways only"]
+        if only_one_way.any()
         else []
     )
     return (
@@ -69,7 +69,7 @@ def verified(programs: RequestedPrograms, solved: SolvedPrograms) -> str | None:
     )
 
 
-def compared(
+def model_differences(
     problem: Problem,
     outcomes: Outcomes,
     objectives: Floats,
@@ -97,15 +97,15 @@ def compared(
         else:
             causes += [_mesh(problem), "one of the two found another local optimum"]
         text = (
-            f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(model_objectives))} "
+            f"the model evaluates '{objective.name}' of {_optima(int((apart > APART).sum()), len(model_objectives))} "
             f"differently from the program, by up to {model_objectives[worst]:.6g} instead of {objectives[worst]:.6g}: "
             f"{'; or '.join(causes)}; or the model minimises another objective over its motions than the study"
         )
         events.append(("objective_differs", text))
-    if (broken := comparable & (outcomes.violation > 0.0)).any():
+    if (violates := comparable & (outcomes.violation > 0.0)).any():
         text = (
-            f"the model's own evaluation of {_counted(int(broken.sum()), len(model_objectives))} violates limits that "
-            f"the program satisfies, by up to {outcomes.violation[broken].max():.2g} of their size: "
+            f"the model's own evaluation of {_optima(int(violates.sum()), len(model_objectives))} violates limits that "
+            f"the program satisfies, by up to {outcomes.violation[violates].max():.2g} of their size: "
             "refine the mesh or raise 'margin'"
         )
         events.append(("limits_differ", text))
@@ -138,5 +138,5 @@ def _mesh(problem: Problem) -> str:
     )
 
 
-def _counted(some: int, total: int) -> str:
-    return "the optimum" if total == 1 else f"{some} of {total} optima"
+def _optima(count: int, total: int) -> str:
+    return "the optimum" if total == 1 else f"{count} of {total} optima"

@@ -23,7 +23,12 @@ from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.collocation import sweep
 from designopt.solvers.collocation.controls import Controls, RateLimits
 from designopt.solvers.collocation.programs import StudyPrograms
-from designopt.solvers.collocation.requested_programs import RequestedPrograms, best, compared, verified
+from designopt.solvers.collocation.requested_programs import (
+    RequestedPrograms,
+    best,
+    model_differences,
+    verification_message,
+)
 from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
 
 #: Settings that the options of a program may reject.
@@ -157,7 +162,9 @@ class Collocation:
         Quantity("", "relative tightening of limits, so that the model's evaluation meets them", ge=0, lt=0.1),
     ] = 1e-4
 
-    _cached: tuple[Problem, StudyTrajectory, Floats] | None = field(default=None, init=False, repr=False, compare=False)
+    _points_cache: tuple[Problem, StudyTrajectory, Floats] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` for a study that cannot be stated as a program."""
@@ -205,15 +212,15 @@ class Collocation:
         )
 
     def evaluation_options(self) -> dict[str, Any]:
-        """Settings for the solves of the model's own evaluations, so that these agree with the programs; none if they
-        are the defaults."""
+        """Settings for the solves of the model's own evaluations, so that these agree with the programs on the mesh
+        with which these end; none if they are the defaults of evaluations, which check no mesh."""
         usual = type(self)()
-        changed = {
+        options = {
             name: plain(getattr(self, name)) for name in OF_EVALUATIONS if getattr(self, name) != getattr(usual, name)
         }
-        if not changed or changed == {"mesh_check": 0.0}:  # by default an evaluation checks no mesh
+        if options == {"mesh_check": 0.0}:
             return {}
-        return changed if self.refine is not None else {**changed, "mesh_check": self.mesh_check}
+        return options if self.refine is not None else {**options, "mesh_check": self.mesh_check}
 
     def program(self, problem: Problem) -> StudyPrograms:
         """The object that solves the programs on a worker."""
@@ -223,44 +230,44 @@ class Collocation:
 
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Floats]:
         """The trajectory problem, and the points of the sweep (n, d) along their path; stated once for a problem."""
-        if self._cached is None or self._cached[0] is not problem:
+        if self._points_cache is None or self._points_cache[0] is not problem:
             controls = Controls.from_settings(self.rates, self.held)
             study = study_trajectory(problem, tuple(self.sweep), self.margin, controls=controls)
-            fixed = sweep.levels(problem, self.sweep)
-            self._cached = problem, study, sweep.points(problem, fixed, study.first(), study.released)
-        return self._cached[1], self._cached[2].copy()
+            levels = sweep.levels(problem, self.sweep)
+            self._points_cache = problem, study, sweep.points(problem, levels, study.first(), study.optimum_names)
+        return self._points_cache[1], self._points_cache[2].copy()
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Solve all programs, then evaluate the best design of each point. Returns how the programs ended."""
         study, points = self._points(problem)
-        columns = [problem.space.names.index(name) for name in study.released]
+        columns = [problem.space.names.index(name) for name in study.optimum_names]
         good = np.flatnonzero(start.feasible) if len(start) else np.empty(0, np.int64)
         if len(good):  # start from the best design of the previous stage
             points[:, columns] = start.X[good[np.argmin(start.objectives[good, 0])], columns]
-        programs = self._planned(problem, points, columns, rng)
-        solved = evaluate.programs(programs.X, programs.chains.tolist(), programs.seeds.tolist())
-        counts = Counter(solved.reasons).most_common()
-        rows = best(problem, programs, solved, len(points))
-        if (text := verified(programs, solved)) is not None:
+        programs = self._programs(problem, points, columns, rng)
+        results = evaluate.programs(programs.X, programs.chains.tolist(), programs.seeds.tolist())
+        counts = Counter(results.reasons).most_common()
+        rows = best(problem, programs, results, len(points))
+        if (text := verification_message(programs, results)) is not None:
             evaluate.note("programs_differ", text)
         rows = rows[rows >= 0]
         if len(rows):
             X = programs.X[rows].copy()
-            for name, column in zip(study.released, columns, strict=True):
-                X[:, column] = solved.figures[f"optimum({name})"][rows]
+            for name, column in zip(study.optimum_names, columns, strict=True):
+                X[:, column] = results.figures[f"optimum({name})"][rows]
             outcomes = evaluate(X)
-            differences = compared(
+            differences = model_differences(
                 problem,
                 outcomes,
-                solved.figures["program(objective)"][rows],
-                errors=solved.figures.get("program(error_estimate)", np.full(len(solved), np.nan))[rows],
+                results.figures["program(objective)"][rows],
+                errors=results.figures.get("program(error_estimate)", np.full(len(results), np.nan))[rows],
                 starts=self.starts,
                 controls=study.controls,
             )
             for kind, text in differences:
                 evaluate.note(kind, text)
         ends = ", ".join(f"{count} {reason}" for reason, count in counts)
-        return f"{len(solved)} program{'s' if len(solved) > 1 else ''}: {ends}"
+        return f"{len(results)} program{'s' if len(results) > 1 else ''}: {ends}"
 
     def _spread(self, dimension: int, rng: np.random.Generator) -> Floats:
         """Free parameters of further starts (starts - 1, dimension), in [0, 1): a Latin hypercube."""
@@ -271,7 +278,7 @@ class Collocation:
             else np.empty((0, dimension))
         )
 
-    def _planned(
+    def _programs(
         self, problem: Problem, points: Floats, columns: list[int], rng: np.random.Generator
     ) -> RequestedPrograms:
         """All programs: each point in its chain, then from other guesses, then cold solves for verification."""
@@ -280,20 +287,20 @@ class Collocation:
         X, seeds, owners = [points], [np.zeros(n, np.int64)], [numbers]
         for share in self._spread(len(space.lower), rng):
             sample = space.from_search((space.lower + share * (space.upper - space.lower))[None])
-            shifted = points.copy()
-            shifted[:, columns] = sample[0, columns]
-            X.append(space.impute(shifted))
+            starts = points.copy()
+            starts[:, columns] = sample[0, columns]
+            X.append(space.impute(starts))
             seeds.append(np.full(n, int(rng.integers(1, 2**31))))
             owners.append(numbers)
         later = np.flatnonzero(numbers % self.chain > 0)
-        verified = np.sort(rng.permutation(later)[: self.verify])
-        X.append(points[verified])
-        seeds.append(np.zeros(len(verified), np.int64))
-        owners.append(verified)
+        cold_points = np.sort(rng.permutation(later)[: self.verify])
+        X.append(points[cold_points])
+        seeds.append(np.zeros(len(cold_points), np.int64))
+        owners.append(cold_points)
         designs = np.concatenate(X)
         chains = numbers // self.chain
         alone = chains[-1] + 1 + np.arange(len(designs) - n)
-        cold = np.arange(len(designs)) >= len(designs) - len(verified)
+        cold = np.arange(len(designs)) >= len(designs) - len(cold_points)
         return RequestedPrograms(
             designs, np.concatenate([chains, alone]), np.concatenate(seeds), np.concatenate(owners), cold
         )

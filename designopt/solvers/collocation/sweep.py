@@ -50,62 +50,64 @@ def _check_count(names: Iterable[str], count: int) -> None:
         raise InvalidSetting("sweep", text)
 
 
-def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Floats, released: Sequence[str]) -> Floats:
-    """All combinations (n, d) of the values of `fixed`, the other entries from `first` (d,), along a path of small
+def points(
+    problem: Problem, grid: Mapping[str, Sequence[float]], first: Floats, optimum_names: Sequence[str]
+) -> Floats:
+    """All combinations (n, d) of the values of `grid`, the other entries from `first` (d,), along a path of small
     steps. Combinations that differ only in inactive parameters count once; those that violate a relation between fixed
     parameters are dropped. Raises `InvalidSetting` if none remains."""
     space = problem.space
-    columns = [space.names.index(name) for name in fixed]
+    columns = [space.names.index(name) for name in grid]
     rows = []
-    for values in itertools.product(*fixed.values()):
+    for values in itertools.product(*grid.values()):
         x = first.copy()
         x[columns] = values
         rows.append(x)
     X = space.impute(np.array(rows))
     _, first_rows = np.unique(X, axis=0, return_index=True)
     X = X[np.sort(first_rows)]
-    decided = tuple(r for r in space.relations if not r.names & set(released))
-    X = X[type(space)(space.parameters, decided).relation_violation(X) == 0.0]
+    relations = tuple(r for r in space.relations if not r.names & set(optimum_names))
+    X = X[type(space)(space.parameters, relations).relation_violation(X) == 0.0]
     if not len(X):
         raise InvalidSetting("use", "no combination of the fixed parameters satisfies the relations")
     return np.asarray(X[nearest_neighbour_path(space.to_search(X))])
 
 
-def _stated_levels(p: DesignVariable, stated: int | Sequence[Any]) -> list[float]:
-    where = f"sweep.{p.name}"
-    if isinstance(stated, int):
+def _stated_levels(p: DesignVariable, setting: int | Sequence[Any]) -> list[float]:
+    setting_name = f"sweep.{p.name}"
+    if isinstance(setting, int):
         if p.kind == "choice":
-            raise InvalidSetting(where, "all values of a choice are taken; list some to have fewer")
-        if stated < 2:
+            raise InvalidSetting(setting_name, "all values of a choice are taken; list some to have fewer")
+        if setting < 2:
             raise InvalidSetting(
-                where, f"at least 2 levels are needed, not {stated}; for a single level, fix the value"
+                setting_name, f"at least 2 levels are needed, not {setting}; for a single level, fix the value"
             )
-        _check_count([p.name], stated)  # before the numbers are created
+        _check_count([p.name], setting)  # before the numbers are created
         spread = np.geomspace if p.scale == "log" else np.linspace
-        values = np.clip(spread(p.low, p.high, stated), p.low, p.high)
+        values = np.clip(spread(p.low, p.high, setting), p.low, p.high)
         return list(dict.fromkeys((np.rint(values) if p.kind == "int" else values).tolist()))
-    if not len(stated):
-        raise InvalidSetting(where, "a level is needed")
-    return list(dict.fromkeys(_entry(p, value, where) for value in stated))
+    if not len(setting):
+        raise InvalidSetting(setting_name, "a level is needed")
+    return list(dict.fromkeys(_entry(p, value, setting_name) for value in setting))
 
 
-def _entry(p: DesignVariable, value: Any, where: str) -> float:
+def _entry(p: DesignVariable, value: Any, setting_name: str) -> float:
     if p.kind == "choice":
         for i, choice in enumerate(p.values):
             if value == choice and isinstance(value, bool) == isinstance(choice, bool):
                 return float(i)
-        raise InvalidSetting(where, f"{value!r} is not one of {', '.join(map(str, p.values))}")
+        raise InvalidSetting(setting_name, f"{value!r} is not one of {', '.join(map(str, p.values))}")
     try:
         amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
         number = (
             amount.value if amount.unit in (None, p.unit) else units.convert(amount.value, str(amount.unit), p.unit)
         )
     except units.UnitError as error:
-        raise InvalidSetting(where, str(error)) from None
+        raise InvalidSetting(setting_name, str(error)) from None
     if isinstance(value, bool) or (p.kind == "int" and number != round(number)):
-        raise InvalidSetting(where, f"{value!r} is not an integer" if p.kind == "int" else "a number is needed")
+        raise InvalidSetting(setting_name, f"{value!r} is not an integer" if p.kind == "int" else "a number is needed")
     if not p.low <= number <= p.high:
-        raise InvalidSetting(where, f"{number:g} is outside the range {p.low:g} to {p.high:g}")
+        raise InvalidSetting(setting_name, f"{number:g} is outside the range {p.low:g} to {p.high:g}")
     return float(number)
 
 

@@ -41,15 +41,15 @@ from designopt.study.study import DesignVariable, Objective, Scenario, StudyCons
 class StudyTrajectory:
     """The trajectory problem of a study: all scenarios are phases, parameters have their ranges.
 
-    `released` are the free parameters that the program optimises; the other free ones are `fixed` at their values in a
-    design. `relations` are those of released parameters, by the names of their constraints; `inactive` are the values
-    of conditional parameters whose condition is false. `controls` are rate-limited or held.
+    `optimum_names` are the free parameters that the program optimises; the other free ones are `fixed` at their values
+    in a design. `relations` are those of released parameters, by the names of their constraints; `inactive` are the
+    values of conditional parameters whose condition is false. `controls` are rate-limited or held.
     `at` returns the problem for a design.
     """
 
     problem: Problem
     base: TrajectoryProblem
-    released: tuple[str, ...]
+    optimum_names: tuple[str, ...]
     fixed: tuple[str, ...]
     relations: Mapping[str, Expression]
     inactive: Mapping[str, float]
@@ -106,7 +106,7 @@ class StudyTrajectory:
         """The initial design (d,): the model's guess, else the centre of the space."""
         space = self.problem.space
         x: Floats = space.from_search(0.5 * (space.lower + space.upper)[None])[0]
-        for name in self.released:
+        for name in self.optimum_names:
             if name in self.base.guess:
                 p = self._parameter[name]
                 x[self._column[name]] = np.clip((self.base.guess[name] - p.offset) / p.factor, p.low, p.high)
@@ -115,7 +115,7 @@ class StudyTrajectory:
     def design(self, x: Floats, parameters: Mapping[str, float]) -> Floats:
         """The design `x` (d,) with the released parameters from `parameters`, clipped to their ranges."""
         entries = np.array(x, dtype=float)
-        for name in self.released:
+        for name in self.optimum_names:
             p = self._parameter[name]
             entries[self._column[name]] = np.clip((parameters[name] - p.offset) / p.factor, p.low, p.high)
         return np.asarray(self.problem.space.impute(entries[None])[0])
@@ -145,16 +145,16 @@ def study_trajectory(
     for item in items:
         check_expression(problem, item, parts)
     reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in fixed]
-    rest = [p.name for p in problem.space.free if p.name not in reals]
+    fixed_names = [p.name for p in problem.space.free if p.name not in reals]
     relations = {f"relation {r}": r for r in problem.space.relations if r.names & set(reals)}
     for relation in relations.values():
         if relation.root.kind == "==":
             text = f"no program meets the relation '{relation}' exactly; express one parameter by the other"
             raise InvalidSetting("use", text)
-    merged = MergedProblem(problem, parts, size)
-    base = controls.applied(merged.trajectory(objective, relations, margin), len(parts))
+    merged_problem = MergedProblem(problem, parts, size)
+    base = controls.applied(merged_problem.trajectory(objective, relations, margin), len(parts))
     inactive = {p.name: parts[0].parameter_ranges[p.name][0] for p in problem.space.conditional}
-    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin, controls)
+    return StudyTrajectory(problem, base, tuple(reals), tuple(fixed_names), relations, inactive, margin, controls)
 
 
 def _with_used_peaks(

@@ -75,33 +75,33 @@ class Elitist:
         )
         self._operators = variation(crossover, mutation, space)
         self._sorting, self._crowding = NonDominatedSorting(), get_crowding_function("cd")
-        self._requested = {row.tobytes() for row in start.X + 0.0}
+        self._proposals = {row.tobytes() for row in start.X + 0.0}
         start_population = Population.from_outcomes(space.to_search(start.X), start).take(~start.failed)
         if len(start_population) > size:
             start_population = self._survivors(start_population, size)
         rows = self._rows(start_population.S)
         self.alive = start_population.take(np.array([i for i, row in enumerate(rows) if row not in rows[:i]], np.intp))
         self._missing = size - len(start_population)
-        self._requested.update(rows)
+        self._proposals.update(rows)
 
     def first(self) -> Floats:
         """The unknown part of the first population (n, d), at random."""
-        return self._unasked(self._random(self._missing), set()) if self._missing else self.alive.S[:0]
+        return self._new_points(self._random(self._missing), set()) if self._missing else self.alive.S[:0]
 
     def children(self, count: int) -> Floats:
         """New designs (count, d) by mating; random ones if mating finds none; fewer if there are no more."""
         offspring, rows_so_far = self.alive.S[:0], set[bytes]()
         for _ in range(ROUNDS if len(self.alive) else 0):
-            offspring = np.concatenate([offspring, self._unasked(self._mated(count - len(offspring)), rows_so_far)])[
-                :count
-            ]
+            offspring = np.concatenate(
+                [offspring, self._new_points(self._children(count - len(offspring)), rows_so_far)]
+            )[:count]
             if len(offspring) == count:
                 break
-        return offspring if len(offspring) else self._unasked(self._random(100 * self._size), set())[:count]
+        return offspring if len(offspring) else self._new_points(self._random(100 * self._size), set())[:count]
 
     def request(self, S: Floats) -> Floats:
         """Record designs as proposed; returns rows of ``X``."""
-        self._requested.update(self._rows(S))
+        self._proposals.update(self._rows(S))
         return self._space.from_search(S)
 
     def coordinates(self, S: Floats, X: Floats) -> Floats:
@@ -109,7 +109,7 @@ class Elitist:
         a result was corrected."""
         if np.array_equal(self._space.from_search(S), X):
             return S
-        self._requested.update(row.tobytes() for row in X + 0.0)
+        self._proposals.update(row.tobytes() for row in X + 0.0)
         return self._space.to_search(X)
 
     def hear(self, S: Floats, outcomes: Outcomes) -> None:
@@ -130,29 +130,29 @@ class Elitist:
         """Byte keys of the rows of ``X``: different points may round to the same integer."""
         return [row.tobytes() for row in self._space.from_search(S) + 0.0] if len(S) else []
 
-    def _unasked(self, S: Floats, rows_so_far: set[bytes]) -> Floats:
+    def _new_points(self, S: Floats, rows_so_far: set[bytes]) -> Floats:
         """The first of each design that was neither proposed nor `rows_so_far`."""
         keep = []
         for row in self._rows(S):
-            keep.append(row not in rows_so_far and row not in self._requested)
+            keep.append(row not in rows_so_far and row not in self._proposals)
             rows_so_far.add(row)
         return S[keep]
 
     # ----------------------------------------------------------------------------------------------------- mating
 
-    def _mated(self, count: int) -> Floats:
+    def _children(self, count: int) -> Floats:
         """Children of tournament winners, `count` or one more."""
         rng, crossover, mutation = self._rng, self._operators["crossover"], self._operators["mutation"]
         pairs = math.ceil(count / 2)
         parents = self.alive.S[self._winners(2 * pairs)].reshape(pairs, 2, -1).swapaxes(0, 1)
-        crossed: Floats = parents.copy()
+        children: Floats = parents.copy()
         cross = rng.random(pairs) < crossover.prob.value
         if cross.any():
-            crossed[:, cross] = crossover._do(self._box, parents, random_state=rng)[:, cross]
-        S: Floats = crossed.reshape(2 * pairs, -1)
+            children[:, cross] = crossover._do(self._box, parents, random_state=rng)[:, cross]
+        S: Floats = children.reshape(2 * pairs, -1)
         mutants = mutation._do(self._box, S, random_state=rng)
-        changed = rng.random(len(S)) <= mutation.prob.value
-        S[changed] = mutants[changed]
+        mutates = rng.random(len(S)) <= mutation.prob.value
+        S[mutates] = mutants[mutates]
         return S
 
     def _winners(self, count: int) -> NDArray[np.intp]:
@@ -161,8 +161,8 @@ class Elitist:
         permutations = [rng.permutation(len(alive)) for _ in range(math.ceil(2 * count / len(alive)))]
         a, b = np.concatenate(permutations)[: 2 * count].reshape(count, 2).T
         Fa, Fb, ga, gb = alive.F[a], alive.F[b], alive.violation[a], alive.violation[b]
-        less, more = (Fa < Fb).any(axis=1), (Fa > Fb).any(axis=1)
-        better = np.where(less == more, _order(alive.crowding[a], alive.crowding[b]), _order(less, more))
+        a_lower, b_lower = (Fa < Fb).any(axis=1), (Fa > Fb).any(axis=1)
+        better = np.where(a_lower == b_lower, _order(alive.crowding[a], alive.crowding[b]), _order(a_lower, b_lower))
         better = np.where((ga > 0.0) | (gb > 0.0), _order(gb, ga), better)
         winners = np.where(better > 0, a, b)
         for i in np.flatnonzero(better == 0).tolist():
@@ -171,27 +171,30 @@ class Elitist:
 
     # --------------------------------------------------------------------------------------------------- survival
 
-    def _survivors(self, some: Population, count: int) -> Population:
+    def _survivors(self, population: Population, count: int) -> Population:
         """The best `count`: feasible ones by front and crowding, then the others by their constraint."""
         from pymoo.util.randomized_argsort import randomized_argsort
 
         with np.errstate(all="ignore"):  # objectives near the largest double overflow in distances
-            feasible, infeasible = np.flatnonzero(some.violation <= 0.0), np.flatnonzero(~(some.violation <= 0.0))
-            infeasible = infeasible[np.argsort(some.violation[infeasible])]
+            feasible, infeasible = (
+                np.flatnonzero(population.violation <= 0.0),
+                np.flatnonzero(~(population.violation <= 0.0)),
+            )
+            infeasible = infeasible[np.argsort(population.violation[infeasible])]
             room = min(count, len(feasible))
             survivors = [np.empty(0, np.intp)]
-            for front in self._sorting.do(some.F[feasible], n_stop_if_ranked=room):
+            for front in self._sorting.do(population.F[feasible], n_stop_if_ranked=room):
                 rows = feasible[front]
-                crowding = self._crowding.do(some.F[rows])
-                some.crowding[rows] = crowding
+                crowding = self._crowding.do(population.F[rows])
+                population.crowding[rows] = crowding
                 surplus = len(rows) - room
                 if surplus > 0:
                     order = randomized_argsort(crowding, order="descending", random_state=self._rng)
                     rows = rows[order[:-surplus]]
                 survivors.append(rows)
                 room -= len(rows)
-            selected = np.concatenate(survivors)
-            return some.take(np.concatenate([selected, infeasible[: count - len(selected)]]))
+            rows_of_fronts = np.concatenate(survivors)
+            return population.take(np.concatenate([rows_of_fronts, infeasible[: count - len(rows_of_fronts)]]))
 
 
 def _order(a: Any, b: Any) -> NDArray[np.int64]:

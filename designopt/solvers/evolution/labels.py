@@ -41,8 +41,8 @@ def operators_of() -> tuple[type[Any], type[Any]]:
             super().__init__(**settings)
             self.columns = list(labels)
 
-        def _do(self, problem: Any, X: Any, *_: Any, random_state: Any = None, **more: Any) -> Any:
-            children = super()._do(problem, X, random_state=random_state, **more)
+        def _do(self, problem: Any, X: Any, *_: Any, random_state: Any = None, **options: Any) -> Any:
+            children = super()._do(problem, X, random_state=random_state, **options)
             children[:, :, self.columns] = UX()._do(problem, X[:, :, self.columns], random_state=random_state)
             return children
 
@@ -53,8 +53,8 @@ def operators_of() -> tuple[type[Any], type[Any]]:
             super().__init__(**settings)
             self.labels = labels
 
-        def _do(self, problem: Any, X: Any, *_: Any, random_state: Any = None, **more: Any) -> Any:
-            mutants = super()._do(problem, X, random_state=random_state, **more)
+        def _do(self, problem: Any, X: Any, *_: Any, random_state: Any = None, **options: Any) -> Any:
+            mutants = super()._do(problem, X, random_state=random_state, **options)
             for column, count in self.labels.items():
                 label = np.clip(np.rint(X[:, column]), 0, count - 1)
                 another = (label + random_state.integers(1, count, len(X))) % count if count > 1 else label

@@ -190,7 +190,7 @@ def _by_energy(m: int, count: int) -> Floats:
     return np.asarray(get_reference_directions("energy", m, count, seed=1))
 
 
-def _feasibility_tournament(pop: Any, P: Any, *, random_state: np.random.Generator, **rest: Any) -> Any:
+def _feasibility_tournament(pop: Any, P: Any, *, random_state: np.random.Generator, **options: Any) -> Any:
     """The less violating of each pair, one at random for ties.
 
     pymoo's version breaks ties between equally infeasible designs with a generator seeded from the clock.

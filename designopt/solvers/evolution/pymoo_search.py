@@ -170,19 +170,19 @@ def search(
     box = SearchProblem(
         n_var=len(space.free), n_obj=len(problem.objectives), n_ieq_constr=1, xl=space.lower, xu=space.upper
     )
-    unasked = _Unasked(space, _rows(start.X))
+    duplicate_filter = _Unasked(space, _rows(start.X))
     arguments: dict[str, Any] = {
         "pop_size": population,
         "n_offsprings": offspring,
         "sampling": _first(box, space, rng, start.take(~start.failed), population, select),
         "seed": rng,  # numpy's default_rng passes a generator through: no other source of randomness remains
-        "eliminate_duplicates": unasked,
+        "eliminate_duplicates": duplicate_filter,
     }
     algorithm = build(**arguments)
     algorithm.setup(box, termination=NoTermination())
 
-    def random_designs(most: int) -> Any:
-        return unasked.do(FloatRandomSampling().do(box, 100 * population, random_state=rng))[:most]
+    def random_designs(count: int) -> Any:
+        return duplicate_filter.do(FloatRandomSampling().do(box, 100 * population, random_state=rng))[:count]
 
     while True:
         generation = algorithm.ask()
@@ -194,7 +194,7 @@ def search(
         new = generation[[not individual.evaluated for individual in generation]]
         if len(new):
             X = space.from_search(new.get("X").astype(float))
-            unasked.rows |= _rows(X)
+            duplicate_filter.rows |= _rows(X)
             _tell(new, evaluate(X))
         # Objectives near the largest double overflow in crowding distances, and NSGA-III's normalisation changes
         # Python's warning filters for the whole process.
@@ -244,9 +244,9 @@ class _Unasked:
         self.space = space
         self.rows = rows
 
-    def do(self, individuals: Any, *further: Any) -> Any:
+    def do(self, individuals: Any, *populations: Any) -> Any:
         rows_so_far: set[bytes] = set()
-        for population in further:
+        for population in populations:
             rows_so_far.update(self.designs(population))
         keep = []
         for individual, row in zip(individuals, self.designs(individuals), strict=True):

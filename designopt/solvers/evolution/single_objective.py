@@ -105,10 +105,10 @@ class CMAES:
         runs = 0
         while self.restarts is None or runs <= self.restarts:
             requests = memory.requests
-            ordered = self._run(memory, centre, int(size), rng)
+            has_order = self._run(memory, centre, int(size), rng)
             if memory.requests == requests and not memory.ask_at_random(int(size)):
                 return EXHAUSTED
-            if ordered:  # else no information was gained: the population stays
+            if has_order:  # else no information was gained: the population stays
                 runs += 1
                 size = min(size * self.growth, LARGEST)
             centre = rng.random(len(space.free))
@@ -136,10 +136,10 @@ class CMAES:
             rank = np.unique(order, axis=0, return_inverse=True)[1].reshape(-1)
             with _quiet():
                 strategy.tell(list(S), rank.astype(float).tolist())
-                ended = not RESTS.isdisjoint(strategy.stop())
-            ordered = order[np.argsort(rank, kind="stable")]
-            best.append((float(ordered[0, 0]), float(ordered[0, 1])))
-            if ended or idle >= generations or self._rests(np.array(best), ordered[: size // 2], generations):
+                has_converged = not RESTS.isdisjoint(strategy.stop())
+            ranking = order[np.argsort(rank, kind="stable")]
+            best.append((float(ranking[0, 0]), float(ranking[0, 1])))
+            if has_converged or idle >= generations or self._rests(np.array(best), ranking[: size // 2], generations):
                 return True
 
     def _rests(self, best: Floats, better_half: Floats, generations: int) -> bool:

@@ -90,14 +90,14 @@ class SearchDerivatives:
         self._points = points
         self._settings = settings
         self._model = model
-        self._cached: dict[bytes, Floats] = {}
+        self._cache: dict[bytes, Floats] = {}
 
     def at(self, u: Floats, without_result: str) -> Floats:
         """Derivatives (k, d) at `u` (d,). Raises `Ended` with the reason if they are not available."""
         key = u.tobytes()
-        if key not in self._cached:
-            self._cached[key] = self._slopes_at(u, without_result)
-        return self._cached[key]
+        if key not in self._cache:
+            self._cache[key] = self._slopes_at(u, without_result)
+        return self._cache[key]
 
     def _slopes_at(self, u: Floats, without_result: str) -> Floats:
         settings, points = self._settings, self._points

@@ -17,9 +17,9 @@ def check_real(name: str, problem: Problem) -> None:
     check_free(name, problem)
     for p in problem.space.free:
         if p.kind != "real":
-            what = "an integer" if p.kind == "int" else "a choice"
+            kind = "an integer" if p.kind == "int" else "a choice"
             raise InvalidSetting(
-                "use", f"{name} moves real parameters only and '{p.name}' is {what}; give it one value"
+                "use", f"{name} moves real parameters only and '{p.name}' is {kind}; give it one value"
             )
 
 

@@ -11,7 +11,7 @@ from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.scipy_searches.checks import check_free, check_single
 from designopt.solvers.scipy_searches.nelder_mead import Polish, polish
-from designopt.solvers.scipy_searches.points import INFEASIBLE, compared, merits_at
+from designopt.solvers.scipy_searches.points import INFEASIBLE, comparison_points, merits_at
 from designopt.solvers.scipy_searches.starts import best_known
 
 
@@ -73,7 +73,7 @@ class DifferentialEvolution:
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Search generation by generation; all random numbers come from `rng`. Returns why it ended."""
         self.check(problem)
-        points = compared(problem, evaluate, start)
+        points = comparison_points(problem, evaluate, start)
         d = len(problem.space.free)
         # From a child: SciPy would spawn one from the generator's seed and ignore its state.
         first = scipy.stats.qmc.LatinHypercube(d, rng=np.random.default_rng(rng.integers(0, 2**63, size=2))).random(

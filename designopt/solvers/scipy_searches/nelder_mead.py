@@ -12,7 +12,7 @@ from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.scipy_searches.checks import check_real
-from designopt.solvers.scipy_searches.points import EvaluatedPoints, compared, merits_at
+from designopt.solvers.scipy_searches.points import EvaluatedPoints, comparison_points, merits_at
 from designopt.solvers.scipy_searches.starts import Starts, from_each, starting_points
 
 #: Setting of searches that may end with a simplex search (`polish`).
@@ -65,7 +65,7 @@ class NelderMead:
         """Search from each start in turn; `rng` is not used. Returns why the searches ended."""
         self.check(problem)
         column = self._column(problem)
-        points = compared(problem, evaluate, start)
+        points = comparison_points(problem, evaluate, start)
         first = starting_points(points, start, start.objectives[:, column], self.starts)
         return from_each(first, self.searching(points, column))
 

@@ -55,7 +55,7 @@ class EvaluatedPoints:
         self.problem = problem
         self._evaluate = evaluate
         self._measure = measure
-        self._evaluated: dict[bytes, EvaluatedPoint] = {}
+        self._points_by_key: dict[bytes, EvaluatedPoint] = {}
         self._designs: dict[bytes, Floats] = {}
         if start is not None and len(start):
             complete = _complete(problem, start)
@@ -88,15 +88,15 @@ class EvaluatedPoints:
         """The points at coordinates `U` (n, d), in their order; new ones are evaluated in one batch."""
         X = self.designs(U)
         keys = [x.tobytes() for x in X]
-        new = {key: i for i, key in reversed(list(enumerate(keys))) if key not in self._evaluated}
+        new = {key: i for i, key in reversed(list(enumerate(keys))) if key not in self._points_by_key}
         if new:
             self._add(self._evaluate(X[sorted(new.values())]))
-        return [self._evaluated[key] for key in keys]
+        return [self._points_by_key[key] for key in keys]
 
     def _add(self, outcomes: Outcomes) -> None:
         values = np.where(outcomes.failed[:, None], np.nan, self._measure(outcomes))
         for i, x in enumerate(outcomes.X + 0.0):
-            self._evaluated[x.tobytes()] = EvaluatedPoint(outcomes.take(np.array([i])), values[i])
+            self._points_by_key[x.tobytes()] = EvaluatedPoint(outcomes.take(np.array([i])), values[i])
 
     def differences(self, u: Floats, step: float, *, central: bool) -> Floats:
         """Derivatives (k, d) of the values at `u` (d,) with respect to its coordinates, from one batch of d (central: 2
@@ -145,7 +145,7 @@ def _complete(problem: Problem, start: Outcomes) -> Mask:
     return is_complete
 
 
-def compared(problem: Problem, evaluate: Evaluate, start: Outcomes) -> EvaluatedPoints:
+def comparison_points(problem: Problem, evaluate: Evaluate, start: Outcomes) -> EvaluatedPoints:
     """The points of a search that compares designs by an objective."""
     return EvaluatedPoints(problem, evaluate, lambda outcomes: outcomes.objectives, start)
 

@@ -101,8 +101,8 @@ class SLSQP(ByDerivatives):
                 constraints=constraints,
                 options={"maxiter": self.iterations, "ftol": self.tolerance},
             )
-        passed = np.where(equal, np.abs(descent.last[1:]), descent.last[1:])
-        if minimum.status == 8 and (passed > 1e-6).any():
+        violations = np.where(equal, np.abs(descent.last[1:]), descent.last[1:])
+        if minimum.status == 8 and (violations > 1e-6).any():
             return _SLSQP_ENDS[4]
         return _SLSQP_ENDS.get(int(minimum.status), str(minimum.message))
 
@@ -131,7 +131,7 @@ class Relations:
         self._points = points
         self._sides = [_sides(r) for r in points.problem.space.relations if r.root.kind != "=="]
         _, middle = self._columns(np.full(len(points.problem.space.free), 0.5))
-        self._sizes = [_size(less, more, middle) for less, more in self._sides]
+        self._sizes = [_size(smaller, larger, middle) for smaller, larger in self._sides]
 
     def __len__(self) -> int:
         return len(self._sides)
@@ -140,10 +140,10 @@ class Relations:
         """``smaller side - larger side`` (k,), relative to the size of both at the centre, plus the margin."""
         _, columns = self._columns(u)
         values = [
-            (less.evaluate(columns) - more.evaluate(columns)) / size + MARGIN
-            if _is_decidable(less, more, columns)
+            (smaller.evaluate(columns) - larger.evaluate(columns)) / size + MARGIN
+            if _is_decidable(smaller, larger, columns)
             else -1.0
-            for (less, more), size in zip(self._sides, self._sizes, strict=True)
+            for (smaller, larger), size in zip(self._sides, self._sizes, strict=True)
         ]
         return np.asarray(np.nan_to_num(np.array(values, dtype=float), nan=1.0, posinf=1e6, neginf=-1e6))
 
@@ -152,9 +152,9 @@ class Relations:
         X, columns = self._columns(u)
         free = self._points.problem.space.free
         rows = np.zeros((len(self._sides), len(free)))
-        for row, (less, more), size in zip(rows, self._sides, self._sizes, strict=True):
-            if _is_decidable(less, more, columns):
-                for side, sign in ((less, 1.0), (more, -1.0)):
+        for row, (smaller, larger), size in zip(rows, self._sides, self._sizes, strict=True):
+            if _is_decidable(smaller, larger, columns):
+                for side, sign in ((smaller, 1.0), (larger, -1.0)):
                     slope_of = derivatives(side, columns)
                     row += [sign * float(slope_of.get(p.name, 0.0)) / size for p in free]
         return np.asarray(np.nan_to_num(rows * self._points.scale(X), nan=0.0, posinf=1e6, neginf=-1e6))
@@ -170,13 +170,15 @@ def _sides(relation: Expression) -> tuple[Expression, Expression]:
     return (left, right) if relation.root.kind in ("<=", "<") else (right, left)
 
 
-def _is_decidable(less: Expression, more: Expression, columns: dict[str, float]) -> bool:
+def _is_decidable(smaller: Expression, larger: Expression, columns: dict[str, float]) -> bool:
     """Whether all parameters of the relation are active; otherwise it holds."""
-    return less.names | more.names <= columns.keys()
+    return smaller.names | larger.names <= columns.keys()
 
 
-def _size(less: Expression, more: Expression, columns: dict[str, float]) -> float:
+def _size(smaller: Expression, larger: Expression, columns: dict[str, float]) -> float:
     size = (
-        float(abs(less.evaluate(columns)) + abs(more.evaluate(columns))) if _is_decidable(less, more, columns) else 1.0
+        float(abs(smaller.evaluate(columns)) + abs(larger.evaluate(columns)))
+        if _is_decidable(smaller, larger, columns)
+        else 1.0
     )
     return size if np.isfinite(size) and size > 0.0 else 1.0

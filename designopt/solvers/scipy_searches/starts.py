@@ -62,7 +62,7 @@ def starting_points(points: EvaluatedPoints, start: Outcomes, merit: Floats, cou
 
 def best_known(points: EvaluatedPoints, start: Outcomes, count: int) -> Floats:
     """Coordinates (k, d) of the best designs of `start` that have a result, at most `count`."""
-    some = min(count, int((~start.failed).sum()))
-    if not some:
+    starts = min(count, int((~start.failed).sum()))
+    if not starts:
         return np.empty((0, len(points.problem.space.free)))
-    return starting_points(points, start, start.objectives[:, 0], some)
+    return starting_points(points, start, start.objectives[:, 0], starts)

@@ -34,16 +34,16 @@ def candidates(
     front_points = coordinates.coordinates(front)
     parents = front_points[rng.integers(len(front_points), size=count - len(spread))]
     mates = front_points[rng.integers(len(front_points), size=len(parents))]
-    changed = rng.random(parents.shape) < min(1.0, CHANGED / d)
-    changed[np.arange(len(parents)), rng.integers(d, size=len(parents))] = True
+    mutates = rng.random(parents.shape) < min(1.0, CHANGED / d)
+    mutates[np.arange(len(parents)), rng.integers(d, size=len(parents))] = True
     steps = np.array(STEPS)[rng.integers(len(STEPS), size=len(parents))]
-    moved = np.where(changed, parents + steps[:, None] * rng.standard_normal(parents.shape), parents)
-    crossed = rng.random(len(parents)) < 0.25
-    moved[crossed] = np.where(rng.random((int(crossed.sum()), d)) < 0.5, moved[crossed], mates[crossed])
+    children = np.where(mutates, parents + steps[:, None] * rng.standard_normal(parents.shape), parents)
+    crosses = rng.random(len(parents)) < 0.25
+    children[crosses] = np.where(rng.random((int(crosses.sum()), d)) < 0.5, children[crosses], mates[crosses])
     for j, p in enumerate(coordinates.space.free):
         if p.kind != "real":
-            fresh = changed[:, j] & (rng.random(len(moved)) < 0.5)
-            moved[fresh, j] = rng.random(int(fresh.sum()))
-    near = np.clip(moved, lower, upper)
+            fresh = mutates[:, j] & (rng.random(len(children)) < 0.5)
+            children[fresh, j] = rng.random(int(fresh.sum()))
+    near = np.clip(children, lower, upper)
     X = coordinates.designs(np.vstack([spread, near]))
     return np.asarray(X[coordinates.space.relation_violation(X) <= 0.0])

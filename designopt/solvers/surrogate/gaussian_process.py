@@ -79,30 +79,35 @@ def first_guess(groups: int, noisy: bool = True, length: float = 0.5, common_lev
 
 @dataclass(frozen=True)
 class CholeskyFactor:
-    """The `inverse` (n, n) of the lower Cholesky factor of the correlations of values at scaled points `scaled` (n, d),
+    """The `inverse` (n, n) of the lower Cholesky factor of the correlations of values at `scaled_points` (n, d),
     with this `noise`."""
 
-    scaled: Array
+    scaled_points: Array
     noise: float
     inverse: Array
 
-    def carried_on(self, scaled: Array, noise: float) -> Array | None:
+    def carried_on(self, scaled_points: Array, noise: float) -> Array | None:
         """The inverse factor of these points, if they start with the known ones; a new point costs only the square of
         their number."""
-        n = len(self.scaled)
-        if noise != self.noise or n > len(scaled) or not np.array_equal(scaled[:n], self.scaled):
+        n = len(self.scaled_points)
+        if noise != self.noise or n > len(scaled_points) or not np.array_equal(scaled_points[:n], self.scaled_points):
             return None
-        added = scaled[n:]
-        if not len(added):
+        new_points = scaled_points[n:]
+        if not len(new_points):
             return self.inverse
-        explained = self.inverse @ matern(squared_distances(self.scaled, added))[0]
-        rest = matern(squared_distances(added, added))[0] - explained.T @ explained
-        rest[np.diag_indices(len(rest))] += noise
-        factor, failed = scipy.linalg.lapack.dpotrf(rest, lower=1, clean=1)
-        if failed:
+        projection = self.inverse @ matern(squared_distances(self.scaled_points, new_points))[0]
+        schur_complement = matern(squared_distances(new_points, new_points))[0] - projection.T @ projection
+        schur_complement[np.diag_indices(len(schur_complement))] += noise
+        factor, info = scipy.linalg.lapack.dpotrf(schur_complement, lower=1, clean=1)
+        if info:
             return None
         corner = np.tril(scipy.linalg.lapack.dtrtri(factor, lower=1)[0])
-        return np.block([[self.inverse, np.zeros_like(explained)], [-corner @ (explained.T @ self.inverse), corner]])
+        return np.block(
+            [
+                [self.inverse, np.zeros_like(projection)],
+                [-corner @ (projection.T @ self.inverse), corner],
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ class GaussianProcess:
         return np.asarray(1.0 / self.hyperparameters.lengths[self.groups])
 
     @cached_property
-    def scaled(self) -> Array:
+    def scaled_points(self) -> Array:
         """The points in units of length scales (n, d)."""
         return np.asarray(self.points * self.scales)
 
@@ -150,16 +155,16 @@ class GaussianProcess:
     def _inverse_factor(self, noise: float) -> Array:
         if self.observed_slopes is None:
             for factor in self.reusable:
-                if (carried := factor.carried_on(self.scaled, noise)) is not None:
-                    return carried
-        R, _ = observation_correlations(self.scaled, self.scales, self.observed_slopes, self.jumps)
+                if (inverse_factor := factor.carried_on(self.scaled_points, noise)) is not None:
+                    return inverse_factor
+        R, _ = observation_correlations(self.scaled_points, self.scales, self.observed_slopes, self.jumps)
         of_each = noise_of_observations(len(self.points), self.scales, self.observed_slopes)
         R[np.diag_indices(len(R))] += noise * of_each
-        lower, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
+        lower, info = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
         jitter = 1e-10
-        while failed and jitter < 1.0:
+        while info and jitter < 1.0:
             R[np.diag_indices(len(R))] += jitter * of_each
-            lower, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
+            lower, info = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
             jitter *= 10.0
         inverse, _ = scipy.linalg.lapack.dtrtri(lower, lower=1)
         return np.asarray(np.tril(inverse))
@@ -170,7 +175,7 @@ class GaussianProcess:
         h = self.hyperparameters
         if self.observed_slopes is not None or self.jumps:
             return ()
-        factor = CholeskyFactor(self.scaled, h.noise, self.inverse_factor)
+        factor = CholeskyFactor(self.scaled_points, h.noise, self.inverse_factor)
         return (
             (factor,)
             if self.spread_factor is self.inverse_factor
@@ -181,39 +186,39 @@ class GaussianProcess:
     def mean(self) -> float:
         """The estimated mean of the process."""
         ones = self.inverse_factor[:, : len(self.values)].sum(axis=1)
-        return float(ones @ (self.inverse_factor @ _observed(self.values, self.observed_slopes)) / (ones @ ones))
+        return float(ones @ (self.inverse_factor @ _observations(self.values, self.observed_slopes)) / (ones @ ones))
 
     @cached_property
-    def _whitened(self) -> Array:
-        return np.asarray(self.inverse_factor @ _observed(self.values - self.mean, self.observed_slopes))
+    def _whitened_values(self) -> Array:
+        return np.asarray(self.inverse_factor @ _observations(self.values - self.mean, self.observed_slopes))
 
     @cached_property
     def variance(self) -> float:
         """The estimated variance of the process."""
-        return max(float(self._whitened @ self._whitened) / len(self._whitened), 1e-300)
+        return max(float(self._whitened_values @ self._whitened_values) / len(self._whitened_values), 1e-300)
 
     @cached_property
     def weights(self) -> Array:
         """Weight of each observation's correlation with a point in the prediction there."""
-        return np.asarray(self.inverse_factor.T @ self._whitened)
+        return np.asarray(self.inverse_factor.T @ self._whitened_values)
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Mean and standard deviation (k,), without the noise, at `points` (k, d)."""
-        R = with_observations(points * self.scales, self.scaled, self.scales, self.observed_slopes, self.jumps)
-        explained = self.spread_factor @ R.T
-        share = np.maximum(1.0 + self.jumps - np.einsum("ij,ij->j", explained, explained), 1e-14)
+        R = with_observations(points * self.scales, self.scaled_points, self.scales, self.observed_slopes, self.jumps)
+        projection = self.spread_factor @ R.T
+        share = np.maximum(1.0 + self.jumps - np.einsum("ij,ij->j", projection, projection), 1e-14)
         return self.mean + R @ self.weights, np.sqrt(self.variance * share)
 
     def slopes(self, point: Array) -> tuple[float, float, Array, Array]:
         """Mean, standard deviation and their derivatives (d,) at one `point` (d,)."""
         at = point * self.scales
-        R, outer = slopes_with_observations(at, self.scaled, self.scales, self.observed_slopes, self.jumps)
-        explained = self.spread_factor @ R
-        share = max(1.0 + self.jumps - float(explained @ explained), 1e-14)
+        R, outer = slopes_with_observations(at, self.scaled_points, self.scales, self.observed_slopes, self.jumps)
+        projection = self.spread_factor @ R
+        share = max(1.0 + self.jumps - float(projection @ projection), 1e-14)
         sd = float(np.sqrt(self.variance * share))
-        backed = self.spread_factor.T @ explained
+        solution = self.spread_factor.T @ projection
         mean_slope = self.weights @ outer
-        sd_slope = -self.variance / sd * (backed @ outer)
+        sd_slope = -self.variance / sd * (solution @ outer)
         return self.mean + float(R @ self.weights), sd, mean_slope, sd_slope
 
     def fantasised(self, points: Array) -> GaussianProcess:
@@ -238,13 +243,17 @@ class GaussianProcess:
             return local
         h = self.hyperparameters
         if h.noisy or slopes is not None or not jumps:
-            refitted, _ = fitted(local.points, local.values, self.groups, h, slopes)
-            return replace(local, hyperparameters=refitted)
+            hyperparameters, _ = fitted(local.points, local.values, self.groups, h, slopes)
+            return replace(local, hyperparameters=hyperparameters)
         starts = [replace(h, noisy=True, noise=noise) for noise in (h.noise, JUMPY)]
-        refitted, _ = min(
+        hyperparameters, _ = min(
             (fitted(local.points, local.values, self.groups, start) for start in starts), key=itemgetter(1)
         )
-        return replace(local, hyperparameters=refitted, jumps=refitted.noise if refitted.noise > SMOOTH else 0.0)
+        return replace(
+            local,
+            hyperparameters=hyperparameters,
+            jumps=hyperparameters.noise if hyperparameters.noise > SMOOTH else 0.0,
+        )
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and standard deviation (n,) at every point, predicted from all others (Rasmussen & Williams 2006,
@@ -272,7 +281,7 @@ class GaussianProcess:
         return float(scipy.special.log_ndtr(np.sign(self.values) * mean / sd).sum())
 
 
-def _observed(values: Array, slopes: Slopes | None) -> Array:
+def _observations(values: Array, slopes: Slopes | None) -> Array:
     return values if slopes is None else np.append(values, slopes.flat)
 
 
@@ -301,7 +310,7 @@ def _negative_posterior(
 ) -> Callable[[Array], tuple[float, Array]]:
     """The negative logarithm of the posterior and its gradient, as a function of the hyperparameters' logarithms."""
     n, count = len(values), len(start.lengths)
-    size = len(_observed(values, slopes))
+    size = len(_observations(values, slopes))
     prior_mean = np.append(np.full(count, LENGTH_PRIOR[0] + 0.5 * np.log(count)), NOISE_PRIOR[0])
     about = ABOUT_LEVEL if start.common_level else LENGTH_PRIOR[1]
     covariance = np.diag(np.append(np.full(count, about**2), NOISE_PRIOR[1] ** 2))
@@ -312,19 +321,19 @@ def _negative_posterior(
     def function(logarithms: Array) -> tuple[float, Array]:
         h = start.at(logarithms)
         scales = 1.0 / h.lengths[groups]
-        scaled = points / h.lengths[groups]
-        R, first = observation_correlations(scaled, scales, slopes)
+        scaled_points = points / h.lengths[groups]
+        R, first = observation_correlations(scaled_points, scales, slopes)
         noise = noise_of_observations(n, scales, slopes)
         R[np.diag_indices(size)] += h.noise * noise
-        factor, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1, overwrite_a=1)
-        if failed:
+        factor, info = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1, overwrite_a=1)
+        if info:
             return 1e25, np.zeros(count + 1)
         lower, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
         inverse = lower + lower.T  # the factor's upper triangle is zero, and so is the inverse's
         inverse[np.diag_indices(size)] *= 0.5
         ones = inverse[:, :n].sum(axis=1)
-        mean = float(ones @ _observed(values, slopes)) / float(ones[:n].sum())
-        residual = _observed(values - mean, slopes)
+        mean = float(ones @ _observations(values, slopes)) / float(ones[:n].sum())
+        residual = _observations(values - mean, slopes)
         weights = inverse @ residual
         variance = max(float(residual @ weights) / size, 1e-300)
         off = logarithms - prior_mean
@@ -333,7 +342,7 @@ def _negative_posterior(
             0.5 * size * np.log(variance) + float(np.log(np.diag(factor)).sum()) + 0.5 * float(off @ pull) + normalizer
         )
         W = inverse - np.outer(weights, weights) / variance
-        along = along_length_scales(W, scaled, first, scales, slopes, h.noise)
+        along = along_length_scales(W, scaled_points, first, scales, slopes, h.noise)
         gradient = np.append(0.5 * along @ columns, 0.5 * h.noise * float((np.diag(W) * noise).sum()))
         return value, gradient + pull
 

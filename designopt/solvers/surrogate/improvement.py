@@ -49,12 +49,12 @@ class Boxes:
             for j in range(m):
                 # The largest component j of the other defining points decides whether the new bound is needed.
                 other_objectives = np.delete(old_defining[:, :, j], j, axis=1)
-                needed = point[j] >= other_objectives.max(axis=1) if m > 1 else np.ones(len(old), dtype=bool)
-                moved, moved_defining = old[needed].copy(), old_defining[needed].copy()
-                moved[:, j] = point[j]
-                moved_defining[:, j] = point
-                new.append(moved)
-                new_defining.append(moved_defining)
+                splits = point[j] >= other_objectives.max(axis=1) if m > 1 else np.ones(len(old), dtype=bool)
+                new_bounds, new_defining_points = old[splits].copy(), old_defining[splits].copy()
+                new_bounds[:, j] = point[j]
+                new_defining_points[:, j] = point
+                new.append(new_bounds)
+                new_defining.append(new_defining_points)
             bounds = np.concatenate([bounds[~above], *new])
             defining = np.concatenate([defining[~above], *new_defining])
         lower = np.full_like(bounds, -np.inf)
@@ -80,9 +80,9 @@ def improvement_slopes(mean: Floats, sd: Floats, boxes: Boxes) -> tuple[float, F
     """The expected improvement of one design, and its derivatives (m,) with respect to `mean` (m,) and `sd` (m,)."""
     m, k = len(mean), len(boxes.upper)
     gains, by_means, by_sds = np.empty((m, k)), np.empty((m, k)), np.empty((m, k))
-    for j, (edges, places) in enumerate(boxes.edges):
+    for j, (edges, ranks) in enumerate(boxes.edges):
         below, cdf, pdf = _below(edges, mean[j], sd[j])
-        upper, lower = places[k:], places[:k]
+        upper, lower = ranks[k:], ranks[:k]
         gains[j] = np.maximum(below[upper] - below[lower], 0.0)
         by_means[j] = cdf[lower] - cdf[upper]
         by_sds[j] = pdf[upper] - pdf[lower]
@@ -95,10 +95,10 @@ def improvement_slopes(mean: Floats, sd: Floats, boxes: Boxes) -> tuple[float, F
 
 def _gain(boxes: Boxes, mean: Floats, sd: Floats, j: int) -> Floats:
     """The expected length (n, k) of the part of side j of each box that lies above a normal value."""
-    edges, places = boxes.edges[j]
+    edges, ranks = boxes.edges[j]
     below, _, _ = _below(edges[None], mean, sd)
     k = len(boxes.upper)
-    return np.asarray(np.maximum(below[:, places[k:]] - below[:, places[:k]], 0.0))
+    return np.asarray(np.maximum(below[:, ranks[k:]] - below[:, ranks[:k]], 0.0))
 
 
 def _below(edges: Floats, mean: Floats | float, sd: Floats | float) -> tuple[Floats, Floats, Floats]:

@@ -37,10 +37,10 @@ class Slopes:
 
     def among(self, points: Indices) -> Slopes | None:
         """Those at `points`, with row indices into these; None without any."""
-        selected = np.flatnonzero(np.isin(self.rows, points))
-        if not len(selected):
+        indices = np.flatnonzero(np.isin(self.rows, points))
+        if not len(indices):
             return None
-        return Slopes(np.searchsorted(points, self.rows[selected]), self.columns, self.values[selected])
+        return Slopes(np.searchsorted(points, self.rows[indices]), self.columns, self.values[indices])
 
 
 def squared_distances(a: Array, b: Array) -> Array:
@@ -49,26 +49,26 @@ def squared_distances(a: Array, b: Array) -> Array:
     return np.asarray(np.maximum(squares, 0.0))
 
 
-def matern(squared: Array) -> tuple[Array, Array]:
+def matern(r2: Array) -> tuple[Array, Array]:
     """The correlation at squared scaled distances, and its derivative with respect to them."""
-    r = np.sqrt(squared)
+    r = np.sqrt(r2)
     decay = np.exp(-ROOT5 * r)
-    return (1.0 + ROOT5 * r + 5.0 / 3.0 * squared) * decay, -5.0 / 6.0 * (1.0 + ROOT5 * r) * decay
+    return (1.0 + ROOT5 * r + 5.0 / 3.0 * r2) * decay, -5.0 / 6.0 * (1.0 + ROOT5 * r) * decay
 
 
-def with_jumps(squared: Array, jumps: float | Array) -> tuple[Array, Array]:
+def with_jumps(r2: Array, jumps: float | Array) -> tuple[Array, Array]:
     """`matern` plus `jumps` times the same kernel at JUMP_LENGTH length scales."""
-    R, first = matern(squared)
+    R, first = matern(r2)
     if not np.any(jumps):
         return R, first
-    beside, slope = matern(squared / JUMP_LENGTH**2)
+    beside, slope = matern(r2 / JUMP_LENGTH**2)
     return np.asarray(R + jumps * beside), np.asarray(first + jumps / JUMP_LENGTH**2 * slope)
 
 
-def higher(squared: Array) -> tuple[Array, Array]:
+def higher(r2: Array) -> tuple[Array, Array]:
     """The second and third derivative of the correlation with respect to squared distances; the third, unbounded at 0,
     is set to 0 there: it occurs only in products with fourth powers of distances."""
-    r = np.sqrt(squared)
+    r = np.sqrt(r2)
     decay = np.exp(-ROOT5 * r)
     return 25.0 / 12.0 * decay, np.divide(-25.0 * ROOT5 / 24.0 * decay, r, out=np.zeros_like(r), where=r > 0.0)
 
@@ -80,12 +80,12 @@ def _differences(a: Array, b: Array, column: int) -> Array:
 def with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0) -> Array:
     """Correlations (k, observations) of values at scaled points `at` (k, d) with the observations at scaled `points`
     (n, d); `scales` (d,) are inverse length scales. Without `jumps` if slopes are observed."""
-    squared = squared_distances(at, points)
-    R, first = with_jumps(squared, jumps)
+    r2 = squared_distances(at, points)
+    R, first = with_jumps(r2, jumps)
     if slopes is None:
         return R
-    first, where = first[:, slopes.rows], points[slopes.rows]
-    return np.hstack([R, *(-2.0 * scales[j] * first * _differences(at, where, j) for j in slopes.columns)])
+    first, slope_points = first[:, slopes.rows], points[slopes.rows]
+    return np.hstack([R, *(-2.0 * scales[j] * first * _differences(at, slope_points, j) for j in slopes.columns)])
 
 
 def slopes_with_observations(
@@ -94,14 +94,14 @@ def slopes_with_observations(
     """`with_observations` (observations,) of one point `at` (d,), and its derivatives (observations, d) with respect to
     that point before scaling."""
     apart = at - points
-    squared = np.einsum("ij,ij->i", apart, apart)
-    R, first = with_jumps(squared, jumps)
+    r2 = np.einsum("ij,ij->i", apart, apart)
+    R, first = with_jumps(r2, jumps)
     # dR_i/dx_j = 2 first_i apart_ij scale_j
     outer = 2.0 * first[:, None] * apart * scales
     if slopes is None:
         return R, outer
     first, apart = first[slopes.rows], apart[slopes.rows]
-    second, _ = higher(squared[slopes.rows])
+    second, _ = higher(r2[slopes.rows])
     values, derivatives = [R], [outer]
     for j in slopes.columns:
         values.append(-2.0 * scales[j] * first * apart[:, j])
@@ -120,14 +120,14 @@ def observation_correlations(
     if slopes is None:
         return R, kernel_slope
     R = with_observations(points, points, scales, slopes)
-    where = points[slopes.rows]
-    squared = squared_distances(where, where)
-    first, second = matern(squared)[1], higher(squared)[0]
+    slope_points = points[slopes.rows]
+    r2 = squared_distances(slope_points, slope_points)
+    first, second = matern(r2)[1], higher(r2)[0]
     blocks = []
     for j in slopes.columns:
-        along, row = _differences(where, where, j), []
+        along, row = _differences(slope_points, slope_points, j), []
         for k in slopes.columns:
-            block = -4.0 * scales[j] * scales[k] * second * along * _differences(where, where, k)
+            block = -4.0 * scales[j] * scales[k] * second * along * _differences(slope_points, slope_points, k)
             row.append(block - 2.0 * scales[j] ** 2 * first if j == k else block)
         blocks.append(row)
     n = len(points)
@@ -153,16 +153,16 @@ def along_length_scales(
         return np.asarray(-4.0 * (A.sum(axis=1) @ points**2) + 4.0 * np.einsum("ij,ij->j", points, A @ points))
     A = -2.0 * A
     rows, columns, r = slopes.rows, slopes.columns, len(slopes.rows)
-    where = points[rows]
-    squared = squared_distances(where, where)
-    k1, (k2, k3) = matern(squared)[1], higher(squared)
-    beside1, beside2 = first[:, rows], higher(squared_distances(points, where))[0]
+    slope_points = points[rows]
+    r2 = squared_distances(slope_points, slope_points)
+    k1, (k2, k3) = matern(r2)[1], higher(r2)
+    beside1, beside2 = first[:, rows], higher(squared_distances(points, slope_points))[0]
     by_own_column = np.zeros(points.shape[1])  # with respect to the length scale of a slope's own column
     inner = np.zeros((r, r))
-    apart = {j: _differences(where, where, j) for j in columns}
+    apart = {j: _differences(slope_points, slope_points, j) for j in columns}
     for a, j in enumerate(columns):
         begin = n + a * r
-        crossing = 2.0 * scales[j] * W[:n, begin : begin + r] * _differences(points, where, j)  # both triangles
+        crossing = 2.0 * scales[j] * W[:n, begin : begin + r] * _differences(points, slope_points, j)  # both triangles
         A[:, rows] += 4.0 * crossing * beside2
         by_own_column[j] += 4.0 * float((crossing * beside1).sum())
         diagonal = W[begin : begin + r, begin : begin + r]

@@ -37,12 +37,12 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Maximum:
-    """The `design` (d,) with the largest acquisition and this `value`, the candidates `further` (n, d) in the order of
-    theirs, and the settings of the search."""
+    """The `design` (d,) with the largest acquisition and this `value`, the `candidates` (n, d) in the order of theirs,
+    and the settings of the search."""
 
     design: Floats
     value: float
-    further: Floats
+    candidates: Floats
     processes: Processes
     bounds: Bounds | None
 
@@ -52,12 +52,12 @@ def maximum(
     processes: Processes,
     candidates: Floats,
     bounds: Bounds | None,
-    requested: Collection[bytes],
+    proposals: Collection[bytes],
     crowd: Crowd | None = None,
 ) -> Maximum | None:
     """The best design from `candidates` (n, d), within `bounds` if given and outside the `crowd`; None if all are in
-    `requested`."""
-    X = np.array([x for x in candidates + 0.0 if x.tobytes() not in requested]).reshape(-1, candidates.shape[1])
+    `proposals`."""
+    X = np.array([x for x in candidates + 0.0 if x.tobytes() not in proposals]).reshape(-1, candidates.shape[1])
     if not len(X):
         return None
     if crowd is not None and (free := ~crowd.surrounds(coordinates.coordinates(X))).any():
@@ -65,28 +65,30 @@ def maximum(
     E = coordinates.features(X)
     acquisition = processes.acquisition(E)
     order = np.argsort(-acquisition, kind="stable")
-    best, most = X[order[0]], float(acquisition[order[0]])
+    best, best_value = X[order[0]], float(acquisition[order[0]])
     for i in apart(E, order, 2):
-        x, value = _refined(coordinates, processes, X[i], bounds)
+        x, value = _local_optimum(coordinates, processes, X[i], bounds)
         if crowd is not None and crowd.surrounds(coordinates.coordinates(x[None]))[0]:
             continue
-        if value > most and x.tobytes() not in requested:
-            best, most = x, value
-    return Maximum(best, most, X[order], processes, bounds)
+        if value > best_value and x.tobytes() not in proposals:
+            best, best_value = x, value
+    return Maximum(best, best_value, X[order], processes, bounds)
 
 
 def apart(E: Floats, order: NDArray[np.int64], count: int) -> Iterator[int]:
     """The first `count` of `order` that are not neighbours of each other."""
-    selected: list[int] = []
+    indices: list[int] = []
     for i in order[:64]:
-        if all(np.abs(E[i] - E[k]).max() > 0.05 for k in selected):
-            selected.append(int(i))
+        if all(np.abs(E[i] - E[k]).max() > 0.05 for k in indices):
+            indices.append(int(i))
             yield int(i)
-            if len(selected) == count:
+            if len(indices) == count:
                 return
 
 
-def _refined(coordinates: Coordinates, processes: Processes, x: Floats, bounds: Bounds | None) -> tuple[Floats, float]:
+def _local_optimum(
+    coordinates: Coordinates, processes: Processes, x: Floats, bounds: Bounds | None
+) -> tuple[Floats, float]:
     """The design near `x` with the largest acquisition, moving real parameters only, and that value."""
     columns = coordinates.real_features
     active = coordinates.space.active(x[None])[0][coordinates.real]
@@ -96,9 +98,9 @@ def _refined(coordinates: Coordinates, processes: Processes, x: Floats, bounds: 
     feature = coordinates.features(x[None])[0]
 
     def negative(u: Floats) -> tuple[float, Floats]:
-        moved = feature.copy()
-        moved[columns] = u
-        value, slopes = processes.acquisition_slopes(moved)
+        trial = feature.copy()
+        trial[columns] = u
+        value, slopes = processes.acquisition_slopes(trial)
         return -value, -slopes[columns]
 
     lower, upper = (np.zeros(len(x)), np.ones(len(x))) if bounds is None else bounds

@@ -65,7 +65,7 @@ class Surrogate:
         self.noisy = problem.model.plugin.takes_rng if noise is None else noise
         self.coordinates = Coordinates(problem.space)
         self._equality = np.array([limit.equality for limit in problem.limits], dtype=bool)
-        self._chosen: dict[str, _Chosen] = {}
+        self._fits: dict[str, _Chosen] = {}
         self._lengths: dict[str, tuple[float, int]] = {}
         self._factors: dict[str, tuple[CholeskyFactor, ...]] = {}
 
@@ -141,25 +141,25 @@ class Surrogate:
         widths = _widths(front, values[feasible])
         beyond = np.where(np.ptp(front, axis=0) < widths, widths, BEYOND * widths)
         reference = front.max(axis=0) + (beyond if m > 1 else 0.0)
-        expected = front
+        expected_front = front
         if len(pending):
             mean = np.column_stack([p.values[-len(pending) :] for p in fantasised_objectives])
             promising = np.ones(len(pending), dtype=bool)
             for p, is_equal in zip(fantasised_limits, equality, strict=True):
                 promising &= is_equal | (p.values[-len(pending) :] <= 0.0)
-            expected = np.vstack([front, mean[promising]])
-            expected = expected[_nondominated(expected)]
+            expected_front = np.vstack([front, mean[promising]])
+            expected_front = expected_front[_nondominated(expected_front)]
         return Processes(
             scales,
             fantasised_objectives,
             fantasised_limits,
             equality,
             sizes,
-            Boxes.above(expected, reference),
+            Boxes.above(expected_front, reference),
             X[feasible][on_front],
             front,
             _hypervolume(front, reference),
-            expected.min(axis=0),
+            expected_front.min(axis=0),
             widths,
         )
 
@@ -181,13 +181,13 @@ class Surrogate:
             else X[self._nearest(observations)]
         )
         apart = np.sqrt(((X[:, None] - best[None]) ** 2).sum(axis=2)).min(axis=1)
-        observed: list[Slopes | None] = []
+        slopes_by_output: list[Slopes | None] = []
         for j in range(count):
             with_slopes = np.flatnonzero(np.isfinite(slopes[:, j]).all(axis=1))
             room = max(OBSERVATIONS - n, 0) // len(columns)
             rows = np.sort(with_slopes[np.argsort(apart[with_slopes], kind="stable")[:room]])
-            observed.append(Slopes(rows, columns, slopes[rows, j]) if len(rows) else None)
-        return observed
+            slopes_by_output.append(Slopes(rows, columns, slopes[rows, j]) if len(rows) else None)
+        return slopes_by_output
 
     def _nearest(self, observations: Observations) -> NDArray[np.int64]:
         """The index (1,) of the smallest violation, among the designs that have not failed."""
@@ -208,7 +208,7 @@ class Surrogate:
 
         length, found_at = self._lengths.get(name, (SUCCESS_LENGTHS[0], 0))
         if n >= 1.1 * found_at:
-            length = max(SUCCESS_LENGTHS, key=lambda one: process(one).label_likelihood())
+            length = max(SUCCESS_LENGTHS, key=lambda candidate: process(candidate).label_likelihood())
             self._lengths[name] = length, n
         best_process = process(length)
         self._factors[name] = best_process.factors
@@ -228,8 +228,8 @@ class Surrogate:
             identity = Scale(np.inf, 1.0)
             return self._process(f"difference {name}", _Sample(full.points, differences), [identity])[1].hyperparameters
 
-        combined = CoKriging.fitted_to(level, replace(full, observed_slopes=None), differences_model)
-        return scale, combined if better(combined, full) else full
+        cokriging = CoKriging.fitted_to(level, replace(full, observed_slopes=None), differences_model)
+        return scale, cokriging if better(cokriging, full) else full
 
     def _guesses(self, count: int) -> list[Hyperparameters]:
         """Initial values of fits to `count` observations: slow variation and, unless that would fit noise, fast
@@ -241,11 +241,11 @@ class Surrogate:
     def _process(self, name: str, sample: _Sample, scales: Sequence[Scale]) -> tuple[Scale, GaussianProcess]:
         """The process of a `sample`, on one of `scales`."""
         features, values, groups, n = sample.features, sample.values, self.coordinates.groups, len(sample.values)
-        chosen = self._chosen.get(name)
+        fit = self._fits.get(name)
         if np.ptp(values) == 0.0:
             return scales[0], GaussianProcess(features, scales[0].scaled(values), groups, self._guesses(0)[0])
-        if chosen is None or n >= 1.5 * chosen.chosen_at:
-            chosen = min(
+        if fit is None or n >= 1.5 * fit.chosen_at:
+            fit = min(
                 (
                     _Chosen.fitted_on(i, scale, sample, groups, start)
                     for i, scale in enumerate(scales)
@@ -253,14 +253,14 @@ class Surrogate:
                 ),
                 key=lambda choice: choice.badness,
             )
-            self._chosen[name] = chosen
-        elif n >= (1.1 if chosen.fitted_at < SOON else 1.2) * chosen.fitted_at:
-            refitted = _Chosen.fitted_on(chosen.scale, scales[chosen.scale], sample, groups, chosen.hyperparameters)
-            self._chosen[name] = chosen = replace(refitted, chosen_at=chosen.chosen_at)
-        scale = scales[chosen.scale]
+            self._fits[name] = fit
+        elif n >= (1.1 if fit.fitted_at < SOON else 1.2) * fit.fitted_at:
+            new_fit = _Chosen.fitted_on(fit.scale, scales[fit.scale], sample, groups, fit.hyperparameters)
+            self._fits[name] = fit = replace(new_fit, chosen_at=fit.chosen_at)
+        scale = scales[fit.scale]
         seen_slopes = sample.scaled_slopes(scale)
         reusable = self._factors.get(name, ())
-        process = GaussianProcess(features, scale.scaled(values), groups, chosen.hyperparameters, seen_slopes, reusable)
+        process = GaussianProcess(features, scale.scaled(values), groups, fit.hyperparameters, seen_slopes, reusable)
         self._factors[name] = process.factors
         return scale, process
 

@@ -112,10 +112,10 @@ class Processes:
         """The log acquisition (n,) at designs with `features` (n, e); the next design maximises it."""
         total = np.zeros(len(features))
         if self.boxes is not None:
-            mean, sd = _stacked(self.objectives, features)
+            mean, sd = _predictions(self.objectives, features)
             total += np.log(np.maximum(expected_improvement(mean, sd, self.boxes), TINY))
         if self.limits:
-            mean, sd = _stacked(self.limits, features)
+            mean, sd = _predictions(self.limits, features)
             total += log_feasibility(mean, sd, self.equality, EQUAL / self.limit_sizes)
         return total
 
@@ -141,6 +141,6 @@ class Processes:
         return Together.from_processes((*self.objectives, *self.limits))
 
 
-def _stacked(processes: Sequence[Process], features: Floats) -> tuple[Floats, Floats]:
+def _predictions(processes: Sequence[Process], features: Floats) -> tuple[Floats, Floats]:
     mean, sd = zip(*(p.predict(features) for p in processes), strict=True)
     return np.column_stack(mean), np.column_stack(sd)

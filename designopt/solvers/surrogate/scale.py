@@ -43,8 +43,8 @@ class Scale:
         return [cls(np.inf, typical, 0.0, typical), cls(3.0 * typical, 3.0 * typical, 0.0, typical, odd=True)]
 
     def _standard(self, values: Floats) -> Scale:
-        scaled = self.scaled(values)
-        return replace(self, mean=float(scaled.mean()), sd=float(scaled.std()) or 1.0)
+        transforms = self.scaled(values)
+        return replace(self, mean=float(transforms.mean()), sd=float(transforms.std()) or 1.0)
 
     def scaled(self, values: Floats) -> Floats:
         """The transformed `values`."""
@@ -68,9 +68,9 @@ class Scale:
         over = np.maximum(values - self.knee, 0.0)
         return float(-np.log1p(over / self.size).sum() - len(values) * np.log(self.sd))
 
-    def values(self, scaled: Floats) -> Floats:
-        """The inverse of `scaled`."""
-        drawn_in = np.asarray(scaled) * self.sd + self.mean
+    def values(self, transforms: Floats) -> Floats:
+        """The inverse of `transforms`."""
+        drawn_in = np.asarray(transforms) * self.sd + self.mean
         if self.odd:
             return np.asarray(np.sinh(np.clip(drawn_in / self.size, -500.0, 500.0)) * self.size)
         over = np.maximum(drawn_in - self.knee, 0.0)

@@ -165,14 +165,14 @@ class GaussianProcessSearch:
                 text = "ended within its start-up, a Sobol' sequence: no process was fitted; give it a larger budget"
                 evaluate.note("start_up", text)
             raise
-        return search.ended
+        return search.end_reason
 
 
 class _Search:
     """State of the ask-and-tell loop, and the choice of the next design."""
 
     def __init__(self, settings: GaussianProcessSearch, problem: Problem, rng: np.random.Generator, start: Outcomes):
-        self.ended: str | None = None
+        self.end_reason: str | None = None
         self._settings = settings
         self._problem = problem
         self._rng = rng
@@ -182,7 +182,7 @@ class _Search:
         self._independent = Surrogate(problem, settings.noise, priors=(False,))
         self._outcomes = [start] if len(start) else []
         self._pending: list[Floats] = []
-        self._requested = {x.tobytes() for x in start.X + 0.0}
+        self._proposals = {x.tobytes() for x in start.X + 0.0}
         self._known_cheap: set[bytes] = set()
         d = len(problem.space.free)
         startup = settings.startup or min(max(2 * d + 2, 8), 40)
@@ -202,7 +202,7 @@ class _Search:
         self._recent: deque[bool] = deque(maxlen=RECENT)
         self._jumps = False
         """Whether the last local search found jumps of the values near the front."""
-        self._chosen: dict[bytes, int] = {}
+        self._ways_by_design: dict[bytes, int] = {}
         self._worth = np.ones((2, 2))
         """Improvements and designs, one more of each, by AWAY and NEAR, where values jump."""
         self._small = self._tells = self._since_cheap = self._turns = 0
@@ -226,7 +226,7 @@ class _Search:
         x = self._next()
         if x is None:
             return np.empty((0, len(self._problem.space.free)))
-        self._requested.add(x.tobytes())
+        self._proposals.add(x.tobytes())
         self._pending.append(x)
         return x[None]
 
@@ -243,10 +243,10 @@ class _Search:
         left = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
         if len(left) == len(self._pending):  # made in its place, before a result was corrected
             left = left[1:]
-            self._requested.add((outcomes.X[0] + 0.0).tobytes())
+            self._proposals.add((outcomes.X[0] + 0.0).tobytes())
         self._pending = left
         better = self._better(outcomes)
-        if (way := self._chosen.pop((outcomes.X[0] + 0.0).tobytes(), None)) is not None:
+        if (way := self._ways_by_design.pop((outcomes.X[0] + 0.0).tobytes(), None)) is not None:
             self._worth[way] += better, 1.0
         if not self.starting:
             self._recent.append(better)
@@ -255,7 +255,7 @@ class _Search:
 
     def _next(self) -> Floats | None:
         for x in self._first:
-            if x.tobytes() not in self._requested:
+            if x.tobytes() not in self._proposals:
                 return np.asarray(x)
         self.paused = self.cost is not None and self._tells < len(self._first)
         if self.paused:  # early in the search: wait for their results
@@ -269,7 +269,7 @@ class _Search:
         candidate = self._best_candidate(processes, observations.X[~observations.failed])
         if self._exhausted and candidate is not None and np.exp(candidate.value) < LITTLE * processes.hypervolume:
             processes = self._independent.processes(observations, pending, cheap)
-            candidate = self._searched(processes, None)
+            candidate = self._maximum(processes, None)
         if candidate is None:
             return self._random_design()
         if self.cost is None and (end := self._end(candidate)) is not None:
@@ -278,12 +278,12 @@ class _Search:
             small = np.exp(candidate.value) < self._settings.min_gain * processes.hypervolume
             self._small = self._small + 1 if small else 0
             if self._small >= 2 * self._settings.look_ahead:
-                self.ended = f"no design has an expected gain of {self._settings.min_gain:.3g} any more"
+                self.end_reason = f"no design has an expected gain of {self._settings.min_gain:.3g} any more"
                 return None
         feature = self._coordinates.features(candidate.design[None])[0]
         if self.cost is not None and self._since_cheap >= self._settings.look_ahead:
             if 1.0 - processes.cheap_share(feature) < np.exp(-self.cost * KNOWN):
-                self.cheap_designs = self._for_cheap_evaluation(candidate.design, candidate.further)
+                self.cheap_designs = self._for_cheap_evaluation(candidate.design, candidate.candidates)
             self.paused = len(self.cheap_designs) > 0
         self._since_cheap += 1
         return None if self.paused else candidate.design
@@ -291,14 +291,14 @@ class _Search:
     def _best_candidate(self, processes: Processes, X: Floats) -> Maximum | None:
         """The next design for known designs `X` (n, d); None without a candidate."""
         if processes.boxes is None or self._exhausted or not self._stuck:
-            return self._searched(processes, None)
+            return self._maximum(processes, None)
         best = None
         for turn, way in enumerate(self._ways(processes, X)):
-            candidate = self._searched(*way)
+            candidate = self._maximum(*way)
             if best is None or (candidate is not None and candidate.value > best.value):
                 best = candidate
             if best is not None and turn == 0 and self._jumps:
-                self._chosen[best.design.tobytes()] = AWAY if best.bounds is None else NEAR
+                self._ways_by_design[best.design.tobytes()] = AWAY if best.bounds is None else NEAR
                 break
             if best is not None and np.exp(best.value) >= LITTLE * processes.hypervolume:
                 break
@@ -313,8 +313,8 @@ class _Search:
         """
         share = 0.5
         if self._jumps:
-            gains, tried = self._worth.T
-            share = float(np.clip(gains[NEAR] / tried[NEAR] / (gains / tried).sum(), LEAST_NEAR, MOST_NEAR))
+            gains, trials = self._worth.T
+            share = float(np.clip(gains[NEAR] / trials[NEAR] / (gains / trials).sum(), LEAST_NEAR, MOST_NEAR))
         near_first = self._rng.random() < share
         if near_first:
             yield *self._near(processes, X), None
@@ -323,9 +323,9 @@ class _Search:
             yield *self._near(processes, X), None
         yield processes, None, None
 
-    def _searched(self, processes: Processes, bounds: Bounds | None, crowd: Crowd | None = None) -> Maximum | None:
+    def _maximum(self, processes: Processes, bounds: Bounds | None, crowd: Crowd | None = None) -> Maximum | None:
         X = candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds)
-        return maximum(self._coordinates, processes, X, bounds, self._requested, crowd)
+        return maximum(self._coordinates, processes, X, bounds, self._proposals, crowd)
 
     def _end(self, candidate: Maximum) -> Floats | None:
         """The design that is expected to move an end of the front most, if it is due and worthwhile; the search starts
@@ -335,21 +335,23 @@ class _Search:
         if m == 1 or processes.boxes is None or self._turns % ENDS:
             return None
         j = self._turns // ENDS % m
-        end = maximum(self._coordinates, processes.toward_end(j), candidate.further, candidate.bounds, self._requested)
+        end = maximum(
+            self._coordinates, processes.toward_end(j), candidate.candidates, candidate.bounds, self._proposals
+        )
         return None if end is None or np.exp(end.value) <= END * processes.widths[j] else end.design
 
-    def _for_cheap_evaluation(self, best: Floats, further: Floats) -> Floats:
+    def _for_cheap_evaluation(self, best: Floats, candidates: Floats) -> Floats:
         """Designs for cheap evaluations at the cost of one full one: the `best`, and others (n, d) that follow it,
         apart from each other."""
-        X = np.array([x for x in (best, *further) if x.tobytes() not in self._known_cheap]).reshape(-1, len(best))
+        X = np.array([x for x in (best, *candidates) if x.tobytes() not in self._known_cheap]).reshape(-1, len(best))
         count = max(int(1.0 / (self.cost or 1.0)), 1)
         return np.asarray(X[list(apart(self._coordinates.features(X), np.arange(len(X)), count))])
 
     def _near(self, processes: Processes, X: Floats) -> tuple[Processes, Bounds]:
         """Processes of the designs around one of the front, few or many of them, and their bounding box."""
         d = X.shape[1]
-        few, many = np.log(5 * d), np.log(min(20 + 10 * d, 100))
-        count = int(np.exp(self._rng.uniform(min(few, many), many)))
+        smallest, largest = np.log(5 * d), np.log(min(20 + 10 * d, 100))
+        count = int(np.exp(self._rng.uniform(min(smallest, largest), largest)))
         centre = processes.front[processes.along_front(self._rng)][None]
         feature, u = self._coordinates.features(centre)[0], self._coordinates.coordinates(centre)[0]
         distances = ((self._coordinates.features(X) - feature) ** 2).sum(axis=1)
@@ -371,7 +373,7 @@ class _Search:
 
     def _new(self, X: Floats) -> Floats:
         """The designs of `X` that are new."""
-        return np.array([x for x in X + 0.0 if x.tobytes() not in self._requested]).reshape(-1, X.shape[1])
+        return np.array([x for x in X + 0.0 if x.tobytes() not in self._proposals]).reshape(-1, X.shape[1])
 
     def _random_design(self) -> Floats | None:
         """A new random design, None if none is found."""
@@ -381,12 +383,12 @@ class _Search:
             X = self._new(X[self._problem.space.relation_violation(X) <= 0.0])
             if len(X):
                 return np.asarray(X[0])
-        if not self._requested:  # relations that cannot be met: the run reports it after some invalid designs
+        if not self._proposals:  # relations that cannot be met: the run reports it after some invalid designs
             return np.asarray(self._coordinates.designs(self._rng.random((1, len(self._problem.space.free))))[0])
-        self.ended = f"no design is left that was not evaluated{self._restricted()}"
+        self.end_reason = f"no design is left that was not evaluated{self._restriction()}"
         return None
 
-    def _restricted(self) -> str:
+    def _restriction(self) -> str:
         """What restricts the number of designs."""
         free, relations = self._problem.space.free, self._problem.space.relations
         reasons = []
@@ -412,10 +414,10 @@ def _spread(coordinates: Coordinates, count: int, rng: np.random.Generator) -> F
     d = len(coordinates.space.free)
     designs = np.empty((0, d))
     sequence = scipy.stats.qmc.Sobol(d, rng=rng)
-    for doubled in range(PATIENCE):
+    for doublings in range(PATIENCE):
         if len(designs) >= count:
             break
         # The first n points, then as many again, so that all of them together are balanced.
-        X = coordinates.designs(sequence.random_base2(max(count - 1, 1).bit_length() + max(doubled - 1, 0)))
+        X = coordinates.designs(sequence.random_base2(max(count - 1, 1).bit_length() + max(doublings - 1, 0)))
         designs = np.vstack([designs, X[coordinates.space.relation_violation(X) <= 0.0]])
     return designs[:count]

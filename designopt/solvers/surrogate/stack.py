@@ -16,10 +16,10 @@ from designopt.solvers.surrogate.matern import Array, with_jumps
 @dataclass(frozen=True)
 class Stack:
     """p processes of n points each, without observed slopes: inverse length `scales` (p, d), points in length scales
-    `scaled` (p, n, d), `inverse` factors (p, n, n), `weights` (p, n), `mean`, `variance` and `jumps` (p,)."""
+    `scaled_points` (p, n, d), `inverse` factors (p, n, n), `weights` (p, n), `mean`, `variance` and `jumps` (p,)."""
 
     scales: Array
-    scaled: Array
+    scaled_points: Array
     inverse: Array
     weights: Array
     mean: Array
@@ -31,7 +31,7 @@ class Stack:
         """The stack of `processes`, at least one."""
         return cls(
             np.stack([p.scales for p in processes]),
-            np.stack([p.scaled for p in processes]),
+            np.stack([p.scaled_points for p in processes]),
             np.stack([p.spread_factor for p in processes]),
             np.stack([p.weights for p in processes]),
             np.array([p.mean for p in processes]),
@@ -41,14 +41,14 @@ class Stack:
 
     def slopes(self, point: Array) -> tuple[Array, Array, Array, Array]:
         """Means and standard deviations (p,), without the noise, and their derivatives (p, d) at one `point` (d,)."""
-        apart = (point * self.scales)[:, None, :] - self.scaled
+        apart = (point * self.scales)[:, None, :] - self.scaled_points
         R, first = with_jumps(np.einsum("pnd,pnd->pn", apart, apart), self.jumps[:, None])
-        explained = (self.inverse @ R[:, :, None])[:, :, 0]
-        share = np.maximum(1.0 + self.jumps - np.einsum("pn,pn->p", explained, explained), 1e-14)
+        projection = (self.inverse @ R[:, :, None])[:, :, 0]
+        share = np.maximum(1.0 + self.jumps - np.einsum("pn,pn->p", projection, projection), 1e-14)
         sd = np.sqrt(self.variance * share)
-        backed = (explained[:, None, :] @ self.inverse)[:, 0, :]
+        solutions = (projection[:, None, :] @ self.inverse)[:, 0, :]
         # dR_i/dx_j = 2 first_i apart_ij scale_j
-        products = np.stack([self.weights * first, backed * first], axis=1) @ apart  # (p, 2, d)
+        products = np.stack([self.weights * first, solutions * first], axis=1) @ apart  # (p, 2, d)
         by_mean, by_sd = 2.0 * self.scales * products[:, 0], 2.0 * self.scales * products[:, 1]
         mean = self.mean + np.einsum("pn,pn->p", R, self.weights)
         return mean, sd, by_mean, -(self.variance / sd)[:, None] * by_sd
@@ -59,7 +59,7 @@ class Together:
     """All present processes: `stacks`, the indices of their processes, and the remaining processes."""
 
     stacks: tuple[Stack, ...]
-    stacked: tuple[tuple[int, ...], ...]
+    stack_indices: tuple[tuple[int, ...], ...]
     single: dict[int, GaussianProcess | CoKriging]
 
     @classmethod
@@ -73,18 +73,18 @@ class Together:
             else:
                 single[i] = p
         stacks = tuple(
-            Stack.from_processes([p for i in places if isinstance(p := processes[i], GaussianProcess)])
-            for places in alike.values()
+            Stack.from_processes([p for i in indices if isinstance(p := processes[i], GaussianProcess)])
+            for indices in alike.values()
         )
         return cls(stacks, tuple(map(tuple, alike.values())), single)
 
     def slopes(self, point: Array) -> tuple[Array, Array, Array, Array]:
         """Means and standard deviations (p,), without the noise, and their derivatives (p, d) at one `point` (d,)."""
-        count = sum(map(len, self.stacked)) + len(self.single)
+        count = sum(map(len, self.stack_indices)) + len(self.single)
         values, derivatives = np.empty((2, count)), np.empty((2, count, len(point)))
-        for places, stack in zip(self.stacked, self.stacks, strict=True):
-            chosen = list(places)
-            values[0, chosen], values[1, chosen], derivatives[0, chosen], derivatives[1, chosen] = stack.slopes(point)
+        for indices, stack in zip(self.stack_indices, self.stacks, strict=True):
+            rows = list(indices)
+            values[0, rows], values[1, rows], derivatives[0, rows], derivatives[1, rows] = stack.slopes(point)
         for i, p in self.single.items():
             values[0, i], values[1, i], derivatives[0, i], derivatives[1, i] = p.slopes(point)
         return values[0], values[1], derivatives[0], derivatives[1]

@@ -49,10 +49,10 @@ def render_text(issues: Sequence[Issue]) -> str:
     """The issues for a terminal: position, message, source line and carets, then the count."""
     lines: list[str] = []
     for issue in issues:
-        where = issue.file
+        position = issue.file
         if issue.line is not None:
-            where += f":{issue.line}:{issue.column}"
-        head = f"{where}: error: " if where else "error: "
+            position += f":{issue.line}:{issue.column}"
+        head = f"{position}: error: " if position else "error: "
         lines.append(head + (f"{issue.path}: " if issue.path else "") + issue.message)
         lines.extend(_excerpt(issue))
     count = len(issues)

@@ -78,8 +78,8 @@ class FolderFiles:
         try:
             target = (folder / relative).resolve()
             if not target.is_relative_to(folder):
-                where = f"data root '{root_of(name)}'" if root_of(name) else "study's folder"
-                raise ValueError(f"'{name}' lies outside the {where}")
+                base = f"data root '{root_of(name)}'" if root_of(name) else "study's folder"
+                raise ValueError(f"'{name}' lies outside the {base}")
             return InputFile.at(target, name, largest=LARGEST if root_of(name) else LARGEST_BESIDE)
         except FileNotFoundError:
             entries = [p.name for p in target.parent.iterdir()] if target.parent.is_dir() else []

@@ -35,7 +35,7 @@ class Finding:
 
     `key` names a wrong key in the mapping at `path` ("" for the key that leads to `path` itself); `part` is the offset
     and length of the wrong piece of a text; `at` names the member of `path` to point at, if the sentence is about the
-    whole; `related` is the path of a contradicting entry.
+    whole; `contradiction` is the path of a contradicting entry.
     """
 
     path: Path
@@ -43,7 +43,7 @@ class Finding:
     key: str | None = None
     part: tuple[int, int] | None = None
     at: str | None = None
-    related: Path | None = None
+    contradiction: Path | None = None
 
     def below(self, path: Path) -> Finding:
         """The same finding with `path` prepended."""
@@ -78,7 +78,9 @@ def _issue(finding: Finding, root: Node) -> Issue:
     path = ".".join(short(str(step), 80) for step in finding.path)
     span, column = _span(finding, root)
     lines = span.source.lines
-    message = short(finding.message) + (_elsewhere(finding.related, root) if finding.related is not None else "")
+    message = short(finding.message) + (
+        _elsewhere(finding.contradiction, root) if finding.contradiction is not None else ""
+    )
     if not lines:
         return Issue(span.source.name, None, None, None, path, message)
     line = span.line

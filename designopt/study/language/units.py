@@ -193,9 +193,9 @@ def _pint_unit(unit: str) -> Any:
         return _registry().parse_units(unit.replace("%", "percent").replace("·", "*"))
     except pint.UndefinedUnitError as error:
         unknown = error.unit_names if isinstance(error.unit_names, str) else ", ".join(error.unit_names)
-        where = "" if unknown == unit else f" in '{unit}'"
+        context = "" if unknown == unit else f" in '{unit}'"
         near = _BY_LETTERS.get(_letters(unknown))
-        raise UnitError(f"unknown unit '{unknown}'{where}" + (f"; did you mean '{near}'?" if near else "")) from None
+        raise UnitError(f"unknown unit '{unknown}'{context}" + (f"; did you mean '{near}'?" if near else "")) from None
     except (pint.PintError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, SyntaxError) as error:
         del error
         raise UnitError(f"'{unit}' is not a unit") from None

@@ -200,8 +200,8 @@ def _not_closed(error: pyyaml.MarkedYAMLError) -> tuple[int, int, str] | None:
         return None
     for inside, mark in (("flow mapping", "{"), ("flow sequence", "["), ("quoted scalar", "quote")):
         if inside in context:
-            what = "this quote" if mark == "quote" else f"this '{mark}'"
-            return begin.line, begin.column, f"not valid YAML: {what} is not closed"
+            opening = "this quote" if mark == "quote" else f"this '{mark}'"
+            return begin.line, begin.column, f"not valid YAML: {opening} is not closed"
     return None
 
 
@@ -219,8 +219,8 @@ def _syntax(error: pyyaml.MarkedYAMLError, lines: Sequence[str], line: int, colu
             return (
                 "not valid YAML: unexpected text after the value; a text with quotes or brackets needs quotes around it"
             )
-        where = f"line {begin}, where this mapping begins" if begin > 1 else "the lines above"
-        return f"not valid YAML: indented differently from {where}"
+        reference = f"line {begin}, where this mapping begins" if begin > 1 else "the lines above"
+        return f"not valid YAML: indented differently from {reference}"
     if ("did not find expected '-'" in problem or (block_ends and "collection" in context)) and first:
         return f"not valid YAML: line {begin} begins a list, so each entry needs a '-' in the same column"
     hint = ""
@@ -264,7 +264,7 @@ class _Builder:
     source: Source
     values: int = 0
     anchors: dict[str, Node] = field(default_factory=dict)
-    unfinished: set[str] = field(default_factory=set)
+    open_anchors: set[str] = field(default_factory=set)
 
     def document(self, events: Iterator[Any]) -> Node:
         stack: list[_Open] = []
@@ -291,7 +291,7 @@ class _Builder:
                 stack.append(_Open(node, event.anchor))
                 if event.anchor:
                     self.anchors.pop(event.anchor, None)
-                    self.unfinished.add(event.anchor)
+                    self.open_anchors.add(event.anchor)
                 continue
             elif kind in (pyyaml.MappingEndEvent, pyyaml.SequenceEndEvent):
                 level = stack.pop()
@@ -299,7 +299,7 @@ class _Builder:
                 end = event.end_mark if node.style else event.start_mark
                 node.span = node.span._replace(end_line=end.line, end_column=end.column)
                 if level.anchor:
-                    self.unfinished.discard(level.anchor)
+                    self.open_anchors.discard(level.anchor)
                     self.anchors[level.anchor] = node
             else:
                 if kind is pyyaml.DocumentStartEvent:
@@ -360,13 +360,13 @@ class _Builder:
         node = Node(self._span(event), value, style="" if plain else event.style)
         if event.anchor:
             self.anchors[event.anchor] = node
-            self.unfinished.discard(event.anchor)
+            self.open_anchors.discard(event.anchor)
         return node
 
     def _alias(self, event: Any, depth: int) -> Node:
         target = self.anchors.get(event.anchor)
         length = len(event.anchor) + 1
-        if event.anchor in self.unfinished:
+        if event.anchor in self.open_anchors:
             raise self._fail(event, f"'*{event.anchor}' is inside the value that it repeats", length)
         if target is None:
             raise self._fail(event, f"'*{event.anchor}' is not defined; write &{event.anchor} before a value", length)

@@ -43,14 +43,14 @@ class Context:
 
     Invalid parts of the first pass are None in the second pass; the methods return None for them, without a finding.
 
-    `folder` is that of the study file, if it has one; `typed` states whether the user gave the value at a path on the
-    command line or in Python, not in a file. `plugins` caches the plugins (or the error). `tables` are the files whose
-    rows were used.
+    `folder` is that of the study file, if it has one; `on_command_line` states whether the user gave the value at a
+    path on the command line or in Python, not in a file. `plugins` caches the plugins (or the error). `tables` are the
+    files whose rows were used.
     """
 
     read: Files
     folder: pathlib.Path | None = None
-    typed: Callable[[Path], bool] = lambda path: False
+    on_command_line: Callable[[Path], bool] = lambda path: False
     findings: list[Finding] = field(default_factory=list)
     plugins: dict[tuple[Kind, str], Plugin | str] = field(default_factory=dict)
     tables: list[InputFile] = field(default_factory=list)
@@ -63,10 +63,10 @@ class Context:
         key: str | None = None,
         part: tuple[int, int] | None = None,
         at: str | None = None,
-        related: Path | None = None,
+        contradiction: Path | None = None,
     ) -> None:
         """Record a finding."""
-        self.findings.append(Finding(path, message, key, part, at, related))
+        self.findings.append(Finding(path, message, key, part, at, contradiction))
 
     @property
     def full(self) -> bool:
@@ -223,5 +223,5 @@ def _with_place(finding: Finding, plugin: Plugin) -> Finding:
     if near is None:
         return finding
     design = f"solver: {{use: evaluate, designs: [{{{near}: ...}}]}}, or space"
-    where = f"an input of designs, not a setting: {design}" if near in inputs else "a condition of scenarios"
-    return replace(finding, message=f"unknown key '{finding.key}': '{near}' is {where}")
+    role = f"an input of designs, not a setting: {design}" if near in inputs else "a condition of scenarios"
+    return replace(finding, message=f"unknown key '{finding.key}': '{near}' is {role}")

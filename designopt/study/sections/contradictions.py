@@ -39,18 +39,18 @@ def contradictions(ctx: Context, placed_constraints: Sequence[Placed], scenarios
         if scenarios == 1 or c.over.plugin.name in _ORDERED:
             expression = ctx.formula(c.expression.text, path)
             alike[str(expression), "" if scenarios == 1 else _aggregation(c)].append((c, path))
-    for same in alike.values():
-        unit = same[0][0].unit
-        low = max(_ends(same, "min", unit), key=lambda end: end.value, default=None)
-        high = min(_ends(same, "max", unit), key=lambda end: end.value, default=None)
+    for group in alike.values():
+        unit = group[0][0].unit
+        low = max(_ends(group, "min", unit), key=lambda end: end.value, default=None)
+        high = min(_ends(group, "max", unit), key=lambda end: end.value, default=None)
         if low is None or high is None or low.value - high.value <= _EQUAL * abs(high.value):
             continue
         first, later = sorted((low, high), key=lambda end: end.position)
-        figure = same[0][0].expression.text
+        figure = group[0][0].expression.text
         message = (
             f"no design satisfies both: '{figure}' must be {later.clause} here and {first.clause} in '{first.name}'"
         )
-        ctx.add(later.path, message, related=first.path)
+        ctx.add(later.path, message, contradiction=first.path)
 
 
 def _aggregation(c: StudyConstraint) -> str:
@@ -59,9 +59,9 @@ def _aggregation(c: StudyConstraint) -> str:
     return f"{c.over.plugin.name} {sorted({**defaults, **c.over.settings}.items())}"
 
 
-def _ends(same: Sequence[Placed], side: str, unit: str) -> Iterator[_End]:
+def _ends(constraints: Sequence[Placed], side: str, unit: str) -> Iterator[_End]:
     """The lower (`min`) or upper (`max`) ends of the constraints; an equality has both."""
-    for position, (c, path) in enumerate(same):
+    for position, (c, path) in enumerate(constraints):
         key = side if c.equals is None else "equals"
         value = {"min": c.minimum, "max": c.maximum, "equals": c.equals}[key]
         if value is not None:

@@ -18,7 +18,7 @@ from designopt.study.sections.choose import Method
 from designopt.study.sections.context import Context, unit_of
 from designopt.study.sections.rows import Row
 from designopt.study.sections.space import LARGEST_INTEGER
-from designopt.study.sections.when import activating_value, offered
+from designopt.study.sections.when import activating_value, alternatives_text
 from designopt.study.study import DesignVariable
 
 #: The stage that evaluates the designs of the section `baseline`, and the default name of a single one.
@@ -158,10 +158,10 @@ def in_space(ctx: Context, designs: ListedDesigns, parameters: Sequence[DesignVa
     free = [p.name for p in parameters if p.kind != "fixed"]
     if not designs.rows and free and ctx.sound(designs.path):
         ctx.add(designs.path, f"{', '.join(free[:20])} vary: give 'designs' or 'table', or fix them", at="use")
-    return designs.resolved([_resolved(ctx, row, parameter_of) for row in designs.rows if not ctx.full])
+    return designs.resolved([_design(ctx, row, parameter_of) for row in designs.rows if not ctx.full])
 
 
-def _resolved(ctx: Context, row: Row, parameters: Mapping[str, DesignVariable]) -> dict[str, Any]:
+def _design(ctx: Context, row: Row, parameters: Mapping[str, DesignVariable]) -> dict[str, Any]:
     design: dict[str, Any] = {}
     with row.findings(ctx):
         for name, value in row.values.items():
@@ -184,7 +184,7 @@ def _parameter_value(ctx: Context, value: Any, p: DesignVariable, path: Path) ->
     before = len(ctx.findings)
     parameter_value = _real(ctx, value, p, path) if p.kind == "real" else activating_value(ctx, value, p, path)
     if parameter_value is None and len(ctx.findings) == before:
-        ctx.add(path, f"'{p.name}' cannot be {value_text(value)}{offered(value, p)}")
+        ctx.add(path, f"'{p.name}' cannot be {value_text(value)}{alternatives_text(value, p)}")
     return parameter_value
 
 
@@ -208,7 +208,7 @@ def _real(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | No
 
 
 def space_of(
-    ctx: Context, listed: Sequence[ListedDesigns], model: ModelPlugin
+    ctx: Context, design_lists: Sequence[ListedDesigns], model: ModelPlugin
 ) -> tuple[list[DesignVariable], list[Use[SolverPlugin]]]:
     """The parameters from designs of the model's own inputs, in its units, and the solvers with these designs.
 
@@ -217,9 +217,9 @@ def space_of(
     inputs = model.inputs
     column: dict[str, list[Scalar]] = {}
     uses: list[Use[SolverPlugin]] = []
-    names = dict.fromkeys(name for item in listed for row in item.rows for name in row.values if name != "name")
+    names = dict.fromkeys(name for item in design_lists for row in item.rows for name in row.values if name != "name")
     defaults = {name: field.default for name, field in (inputs or {}).items() if field.default is not None}
-    for item in listed:
+    for item in design_lists:
         designs = [_model_inputs(ctx, row, model, inputs) for row in item.rows if not ctx.full]
         for design in designs:
             design |= {name: defaults[name] for name in names if name in defaults and name not in design}
@@ -229,7 +229,7 @@ def space_of(
                 if name != "name":
                     column.setdefault(name, []).append(value)
     required_names = [name for name, item in (inputs or {}).items() if item.required]
-    for item in listed:
+    for item in design_lists:
         for row in item.rows:
             lacking = [
                 name for name in dict.fromkeys([*required_names, *names]) if name not in {**defaults, **row.values}
@@ -238,7 +238,7 @@ def space_of(
                 why = "the model needs it" if lacking[0] in required_names else "other designs give it"
                 with row.findings(ctx):
                     ctx.add(row.path, f"a value of '{lacking[0]}' is missing: {why}")
-    if required_names and not any(item.rows for item in listed):
+    if required_names and not any(item.rows for item in design_lists):
         ctx.add((), f"'space' is missing: model '{model.name}' needs {', '.join(required_names[:20])} in every design")
     return [_parameter(name, values, (inputs or {}).get(name)) for name, values in column.items()], uses
 
@@ -259,7 +259,7 @@ def _model_inputs(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[st
             if not name.isidentifier():
                 ctx.add(path, "the name of a parameter has only letters, digits and underscores", key="")
                 continue
-            setting = _undeclared(ctx, value, model, path) if item is None else ctx.checked(value, item, path)
+            setting = _undeclared_value(ctx, value, model, path) if item is None else ctx.checked(value, item, path)
             if setting is not None and not isinstance(setting, (str, int, float, bool)):
                 words = type_words(item.annotation) if item else type(setting).__name__
                 ctx.add(path, f"a design consists of numbers and words, not values of type {words}")
@@ -270,7 +270,7 @@ def _model_inputs(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[st
     return design
 
 
-def _undeclared(ctx: Context, value: Any, model: ModelPlugin, path: Path) -> Any:
+def _undeclared_value(ctx: Context, value: Any, model: ModelPlugin, path: Path) -> Any:
     """A value for a model without declared inputs: a unit could not be converted."""
     if not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and value != value):
         ctx.add(path, f"expected a word or a number, not {value_text(value)}")

@@ -23,14 +23,14 @@ class Namespace:
     """The possible meanings of a name in an expression: an output of the model, a figure, an installed objective.
 
     `units` contains the unit of every name resolved so far (None: no unit); `open` is a model with undeclared outputs,
-    so that any name may be one. `broken` are invalid figures, reported elsewhere; `complete` is false if there are
-    others with unknown names.
+    so that any name may be one. `invalid_names` are invalid figures, reported elsewhere; `complete` is false if there
+    are others with unknown names.
     """
 
     model: ModelPlugin | None
     units: dict[str, str | None] = field(default_factory=dict)
     figures: dict[str, Use[ObjectivePlugin]] = field(default_factory=dict)
-    broken: set[str] = field(default_factory=set)
+    invalid_names: set[str] = field(default_factory=set)
     parameters: frozenset[str] = frozenset()
     open: bool = False
     complete: bool = True
@@ -55,15 +55,15 @@ def namespace(
             ctx.add(path, f"model '{model.name}' has an output '{name}'; give the figure another name", key="")
             continue
         use = ctx.use(ObjectivePlugin, part, path)
-        if use is None or not _fed(ctx, use.plugin, model, path, None):
-            space.broken.add(name)
+        if use is None or not _has_needs(ctx, use.plugin, model, path, None):
+            space.invalid_names.add(name)
             continue
         space.figures[name] = use
         space.units[name] = use.plugin.unit
     return space
 
 
-def _fed(
+def _has_needs(
     ctx: Context, plugin: ObjectivePlugin, model: ModelPlugin | None, path: Path, part: tuple[int, int] | None
 ) -> bool:
     """Whether the model has the outputs that the objective `plugin` needs."""
@@ -78,7 +78,7 @@ def _fed(
     return not lacking
 
 
-def _resolved(ctx: Context, space: Namespace, expression: Expression, path: Path) -> bool:
+def _defines_all(ctx: Context, space: Namespace, expression: Expression, path: Path) -> bool:
     """Whether every name is defined; adds objective plugins used by their own name to the figures."""
     good = True
     for name, at, length in expression.uses():
@@ -94,7 +94,7 @@ def _resolved(ctx: Context, space: Namespace, expression: Expression, path: Path
                 good = False
         elif name in space.figures:
             continue
-        elif name in space.broken or (not space.complete and name not in ctx.objective_names):
+        elif name in space.invalid_names or (not space.complete and name not in ctx.objective_names):
             good = False
         elif name in ctx.objective_names:
             good = _adopt(ctx, space, name, path, part) and good
@@ -113,8 +113,8 @@ def _adopt(ctx: Context, space: Namespace, name: str, path: Path, part: tuple[in
     for finding in ctx.findings[before:]:
         ctx.findings.remove(finding)
         ctx.add(path, f"objective '{name}': {finding.message}", part=part)
-    if use is None or not _fed(ctx, use.plugin, space.model, path, part):
-        space.broken.add(name)
+    if use is None or not _has_needs(ctx, use.plugin, space.model, path, part):
+        space.invalid_names.add(name)
         return False
     space.figures[name] = use
     space.units[name] = use.plugin.unit
@@ -146,7 +146,7 @@ def _expression(
     if not expression.names:
         ctx.add(path, "this is a constant: an output of the model or a figure is needed")
         return None
-    if not _resolved(ctx, space, expression, path):
+    if not _defines_all(ctx, space, expression, path):
         return None
     bound = ctx.bound(expression, space.units, path)
     if bound is None:
@@ -283,9 +283,9 @@ def _space(unit: str) -> str:
     return f" {unit}" if unit else ""
 
 
-def _unique(ctx: Context, name: str | None, earlier_names: set[str], path: Path, what: str) -> None:
+def _unique(ctx: Context, name: str | None, earlier_names: set[str], path: Path, kind: str) -> None:
     if name is None:
         return
     if name in earlier_names:
-        ctx.add((*path, "name"), f"there is another {what} named '{name}'")
+        ctx.add((*path, "name"), f"there is another {kind} named '{name}'")
     earlier_names.add(name)

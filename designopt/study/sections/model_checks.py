@@ -37,7 +37,7 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], valid: Sequence[Scenario], 
     check = model.build().check_scenario
     reported_paths: set[Path] = set()
     reported_settings: set[tuple[str, str | None]] = set()
-    section_of = _places(sections, path)
+    section_of = _positions(sections, path)
     for scenario in valid:
         section_path, section = section_of(scenario.name)
         if section_path in reported_paths or ctx.full or not ctx.sound(section_path):
@@ -69,7 +69,7 @@ def _mistakes(ctx: Context, model: Use[ModelPlugin], check: Any, about: Any) -> 
     return mistakes
 
 
-def _places(sections: Any, path: Path) -> Callable[[str], Place]:
+def _positions(sections: Any, path: Path) -> Callable[[str], Place]:
     """Position of each scenario by name."""
     if isinstance(sections, Mapping):
         return lambda name: (path, sections)

@@ -129,7 +129,7 @@ def _quoted(text: str) -> str:
     return f'"{text}"' if re.search(r"[,\[\]{}:#]", text) else text
 
 
-def _named(value: Any, handler: Any) -> Any:
+def _figure_name(value: Any, handler: Any) -> Any:
     """The name of an unnamed figure: its expression, if that is a valid name."""
     texts: list[str] = []
     if isinstance(value, str):
@@ -145,8 +145,8 @@ def _named(value: Any, handler: Any) -> Any:
     return section
 
 
-ObjectiveEntry = Annotated[ObjectiveSection, WrapValidator(_named)]
-ConstraintEntry = Annotated[ConstraintSection, WrapValidator(_named)]
+ObjectiveEntry = Annotated[ObjectiveSection, WrapValidator(_figure_name)]
+ConstraintEntry = Annotated[ConstraintSection, WrapValidator(_figure_name)]
 
 
 class HypervolumeSection(TypedDict, total=False):

@@ -86,7 +86,7 @@ def parameters(
 
 def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPlugin, path: Path) -> None:
     """Reject a unit that cannot be converted: the model would take kN/m for its own unit."""
-    what = f"does not declare '{name}'" if model.inputs is None else f"does not declare a unit for '{name}'"
+    gap = f"does not declare '{name}'" if model.inputs is None else f"does not declare a unit for '{name}'"
     unit_paths = [(*path, *steps) for steps, value in _numbers(section) if _has_unit(value)]
     if section.get("unit"):
         unit_paths.insert(0, (*path, "unit"))
@@ -94,7 +94,7 @@ def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPl
         fix = (
             "annotate the model's design argument with a TypedDict, or an argument of this name, or write plain numbers"
         )
-        ctx.add(unit_paths[0], f"the model '{model.name}' {what}, so its unit cannot be converted; {fix}")
+        ctx.add(unit_paths[0], f"the model '{model.name}' {gap}, so its unit cannot be converted; {fix}")
 
 
 def has_unit(section: Mapping[str, Any]) -> bool:
@@ -148,11 +148,11 @@ def _parameter(
         text = f"incompatible units: {error}" + (f" ({name}: {meaning})" if meaning else "")
         ctx.add(path, text, at="unit" if "unit" in section else None)
         return None
-    parameter = DesignVariable(name, kind, unit=unit, factor=factor, offset=offset, stated=_stated(section, unit))
+    parameter = DesignVariable(name, kind, unit=unit, factor=factor, offset=offset, stated=_section_unit(section, unit))
     if kind in ("choice", "fixed"):
-        return _listed(ctx, parameter, section, item, path)
+        return _with_values(ctx, parameter, section, item, path)
     why = " ".join((section.get("why") or "").split()).rstrip(".")
-    return _ranged(ctx, replace(parameter, why=why), section, item, path)
+    return _with_range(ctx, replace(parameter, why=why), section, item, path)
 
 
 def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
@@ -201,7 +201,7 @@ def _unit(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Pa
     return "" if unit == "1" else str(unit)
 
 
-def _stated(section: Mapping[str, Any], unit: str) -> str:
+def _section_unit(section: Mapping[str, Any], unit: str) -> str:
     """The unit in which all numbers of a section are written, if it is not the `unit` of the parameter; else ""."""
     numbers = [value for _, value in _numbers(section) if value is not None]
     if "unit" in section or section.get("type") == "int" or not all(map(_has_unit, filter(_is_not_zero, numbers))):
@@ -215,7 +215,7 @@ def _stated(section: Mapping[str, Any], unit: str) -> str:
     return "" if unit_name in (unit, "1") or (has_offset and section.get("scale") == "log") else unit_name
 
 
-def _ranged(
+def _with_range(
     ctx: Context, parameter: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
 ) -> DesignVariable | None:
     number_kind = number_type(item.annotation) if item is not None else float
@@ -260,7 +260,7 @@ def _bound(
     return value
 
 
-def _listed(
+def _with_values(
     ctx: Context, parameter: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
 ) -> DesignVariable | None:
     """A choice or a fixed parameter. Values are checked against the model's annotation, if any."""
@@ -312,8 +312,8 @@ def _value(ctx: Context, value: Any, parameter: DesignVariable, item: Field | No
         if number and (parameter.factor, parameter.offset) != (1.0, 0.0)
         else value
     )
-    checked = ctx.checked(in_model, item, path)
-    return checked if checked is None or in_model is value else float(value)
+    model_value = ctx.checked(in_model, item, path)
+    return model_value if model_value is None or in_model is value else float(value)
 
 
 def relations(

@@ -10,7 +10,7 @@ from designopt.study.language import units
 from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.language.units import Amount, UnitError
 from designopt.study.sections.context import Context
-from designopt.study.sections.scenarios.spread import admitted
+from designopt.study.sections.scenarios.spread import model_range
 from designopt.study.study import DesignVariable, Tolerance, Tolerances
 
 #: Default tolerance of parameters in a study without tolerances: a share of the value.
@@ -48,7 +48,7 @@ def tolerances(
             tolerance = _tolerance(ctx, value, parameter_of[name], inputs.get(name), entry_path)
             valid += [] if tolerance is None else [tolerance]
     if not entries:
-        valid = [_assumed(p, inputs.get(p.name)) for p in parameters if p.kind == "real"]
+        valid = [_default_tolerance(p, inputs.get(p.name)) for p in parameters if p.kind == "real"]
     return Tolerances(tuple(valid), section.get("neighbours"), section.get("front"), not entries) if valid else None
 
 
@@ -73,7 +73,7 @@ def _tolerance(ctx: Context, value: Any, p: DesignVariable, item: Field | None, 
     return Tolerance(p.name, scale * amount.value, relative, normal, *_limits(p, item))
 
 
-def _assumed(p: DesignVariable, item: Field | None) -> Tolerance:
+def _default_tolerance(p: DesignVariable, item: Field | None) -> Tolerance:
     """A share of the value, or of the largest one if the range contains 0."""
     relative = p.low > 0.0 or p.high < 0.0
     size = ASSUMED * (1.0 if relative else max(abs(p.low), abs(p.high)))
@@ -82,6 +82,6 @@ def _assumed(p: DesignVariable, item: Field | None) -> Tolerance:
 
 def _limits(p: DesignVariable, item: Field | None) -> tuple[float | None, float | None]:
     """The range admitted by the model, in the study's unit, ends included."""
-    ends = [(end - p.offset) / p.factor for end in admitted(item)]
+    ends = [(end - p.offset) / p.factor for end in model_range(item)]
     low, high = sorted(ends)
     return (None if low == float("-inf") else low), (None if high == float("inf") else high)

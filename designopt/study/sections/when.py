@@ -37,14 +37,14 @@ def conditional(
         if not section["when"] and ctx.sound(path):
             ctx.add(path, "names no parameter; leave it out or write {parameter: value}")
         conditions[name] = {
-            controller: _admitted(ctx, value, parameter_of.get(controller), controller, sections, (*path, controller))
+            controller: _admissible(ctx, value, parameter_of.get(controller), controller, sections, (*path, controller))
             for controller, value in section["when"].items()
         }
     _refuse_circles(ctx, conditions)
     return [replace(p, when=conditions[p.name]) if p.name in conditions else p for p in parameters]
 
 
-def _admitted(
+def _admissible(
     ctx: Context, value: Any, controller: DesignVariable | None, name: str, sections: Mapping[str, Any], path: Path
 ) -> Admitted:
     """The values of the parameter `name` under which another one is active, in its own form."""
@@ -71,7 +71,7 @@ def _admitted(
         admitted_value = activating_value(ctx, item, controller, value_path)
         if admitted_value is None:
             if len(ctx.findings) == before:
-                ctx.add(value_path, f"'{name}' cannot be {_word(item)}{offered(item, controller)}")
+                ctx.add(value_path, f"'{name}' cannot be {_word(item)}{alternatives_text(item, controller)}")
         elif any(admitted_value is earlier_value for earlier_value in choices):
             ctx.add(value_path, f"value {_word(item)} is given twice")
         else:
@@ -99,7 +99,7 @@ def activating_value(ctx: Context, item: Any, controller: DesignVariable, path: 
     return next(alike, None)
 
 
-def offered(item: Any, controller: DesignVariable) -> str:
+def alternatives_text(item: Any, controller: DesignVariable) -> str:
     """The admissible alternatives."""
     if controller.kind == "int":
         return f"; it is an integer from {controller.low:g} to {controller.high:g}"

@@ -125,10 +125,10 @@ class Streams(SchedulerPlugin):
 
     def _drop(self, worker: str, number: int) -> Parcel | None:
         parcels = self._parcels.get(worker, [])
-        dropped = next((parcel for parcel in parcels if parcel.number == number), None)
-        if dropped is not None:
-            parcels.remove(dropped)
-        return dropped
+        match = next((parcel for parcel in parcels if parcel.number == number), None)
+        if match is not None:
+            parcels.remove(match)
+        return match
 
     def _withdraw(self, numbers: frozenset[int]) -> None:
         self._waiting = deque(parcel for parcel in self._waiting if parcel.number not in numbers)

@@ -57,8 +57,8 @@ class Tasks:
         futures = dict(self._futures)
         ours = {f"designopt-{self._run}-{number}": number for number in futures}
         locations = [(worker, key) for worker, keys in self._client.processing().items() for key in keys]
-        finished = [future for future in futures.values() if future.status == "finished"]
-        locations += [(worker, key) for key, workers in self._client.who_has(finished).items() for worker in workers]
+        results = [future for future in futures.values() if future.status == "finished"]
+        locations += [(worker, key) for key, workers in self._client.who_has(results).items() for worker in workers]
         chunks: dict[str, list[int]] = {}
         for worker, key in locations:
             if str(key) in ours:

@@ -19,16 +19,18 @@ _TYPES = {"float": np.float64, "float32": np.float32, "bool": np.bool_, "complex
 
 
 def stored_arrays(
-    returned: Mapping[str, Any], names: Sequence[str], declarations: Mapping[str, Array]
+    result_arrays: Mapping[str, Any], names: Sequence[str], declarations: Mapping[str, Array]
 ) -> dict[str, NDArray[Any]]:
-    """Those of the arrays `returned` with the `names`, in their stored form.
+    """Those of the arrays `result_arrays` with the `names`, in their stored form.
 
     Raises `TypeError` and `ValueError`, with the array's name, for objects, undeclared text or structures, another
     number of axes, values outside the declared type or categories, and more than `LARGEST` bytes.
     """
     if not names:
         return {}
-    arrays = {name: _array(name, returned[name], declarations.get(name)) for name in names if name in returned}
+    arrays = {
+        name: _array(name, result_arrays[name], declarations.get(name)) for name in names if name in result_arrays
+    }
     size = sum(array.nbytes for array in arrays.values())
     if size > LARGEST:
         largest = max(arrays, key=lambda name: arrays[name].nbytes)

@@ -116,7 +116,7 @@ class Evaluator:
         except CannotRun:
             raise
         except (Exception, SystemExit) as error:
-            reason = f"{name_of(error)}: {text_of(error)}" + (f" ({where})" if (where := location(error)) else "")
+            reason = f"{name_of(error)}: {text_of(error)}" + (f" ({position})" if (position := location(error)) else "")
             text = f"model '{model.plugin.name}' cannot be prepared: {reason}"
             raise PluginError(text) from error
         return cls(
@@ -254,7 +254,7 @@ class Evaluator:
         wrong = [name for name, value in outputs.items() if self.outputs.get(name, True) and not math.isfinite(value)]
         if not wrong:
             for name, plugin, figure in self.figures:
-                answer_of_figure = figure(*(_needed(need, outputs, have) for need in plugin.needs))
+                answer_of_figure = figure(*(_value_of(need, outputs, have) for need in plugin.needs))
                 outputs[name] = value = return_values.figure(answer_of_figure, plugin)
                 if not math.isfinite(value):
                     wrong.append(name)
@@ -378,7 +378,7 @@ def requested_by(problem: Problem) -> tuple[str, ...]:
     return () if problem.model.plugin.outputs else tuple(unknown_names)
 
 
-def _needed(name: str, outputs: Mapping[str, float], arrays: Mapping[str, Any]) -> Any:
+def _value_of(name: str, outputs: Mapping[str, float], arrays: Mapping[str, Any]) -> Any:
     if name in outputs:
         return outputs[name]
     if name in arrays:

@@ -16,7 +16,7 @@ class WrongAnswer(Exception):
 def parts(answer: Any, model: str) -> tuple[Any, Mapping[str, Any]]:
     """The outputs and the arrays of a result that has both. Raises `WrongAnswer`."""
     if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not isinstance(answer[1], Mapping):
-        raise WrongAnswer(f"{model} declares arrays, so it has to return (outputs, arrays); {_returned(answer)}")
+        raise WrongAnswer(f"{model} declares arrays, so it has to return (outputs, arrays); {_description(answer)}")
     return answer[0], answer[1]
 
 
@@ -29,12 +29,12 @@ def numbers(
     Raises `WrongAnswer` if one is missing or is not a number.
     """
     if not isinstance(answer, Mapping):
-        raise WrongAnswer(f"{model} has to return its outputs by name, as a mapping; {_returned(answer)}")
-    missing = [name for name, required in is_required.items() if required and answer.get(name) is None]
+        raise WrongAnswer(f"{model} has to return its outputs by name, as a mapping; {_description(answer)}")
+    missing = [name for name, is_needed in is_required.items() if is_needed and answer.get(name) is None]
     if missing:
         raise WrongAnswer(
-            f"{model} did not return {_listed(missing)}; it returned {_listed(answer)} and declares "
-            f"{_listed(is_required)}"
+            f"{model} did not return {_names_text(missing)}; it returned {_names_text(answer)} and declares "
+            f"{_names_text(is_required)}"
         )
     returned_outputs = (
         {name: answer[name] for name in is_required if answer.get(name) is not None} if is_required else answer
@@ -62,9 +62,9 @@ def _number(name: object, value: Any, model: str) -> float:
         raise WrongAnswer(f"{model} returned no number as '{name}', but {value_text(value)}") from None
 
 
-def _listed(names: Mapping[Any, Any] | Sequence[str]) -> str:
+def _names_text(names: Mapping[Any, Any] | Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names) or "nothing"
 
 
-def _returned(answer: Any) -> str:
+def _description(answer: Any) -> str:
     return f"it returned {value_text(answer)}"

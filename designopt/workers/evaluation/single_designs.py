@@ -154,11 +154,11 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
             }  # derivatives are not needed here
             outcome = ", ".join(_assignment(k, v, figure_unit(problem, k)) for k, v in outputs.items())
             message = evaluation.message.splitlines() if evaluation.status in ENDED_WITH_CAUSE else [evaluation.message]
-            *printed, cause = message or [""]
+            *report_lines, cause = message or [""]
             outcome = outcome if evaluation.ok else cause
-            where = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
-            lines.append(f"{at}{where}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}")
-            lines += [f"    {line}".rstrip() for line in (final_texts if evaluation.ok else printed)]
+            scenario_text = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
+            lines.append(f"{at}{scenario_text}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}")
+            lines += [f"    {line}".rstrip() for line in (final_texts if evaluation.ok else report_lines)]
             of_design += [evaluation.outputs] if evaluation.ok else []
         if len(of_design) == len(problem.scenarios) and (score := _score(problem, of_design)):
             lines.append(f"  gives {score}")

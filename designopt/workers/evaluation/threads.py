@@ -21,7 +21,7 @@ _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 @contextmanager
 def one_thread() -> Iterator[None]:
     """One thread for loaded libraries."""
-    several = [(library, before) for library in _loaded(len(sys.modules)) if (before := library.num_threads) != 1]
+    several = [(library, before) for library in _libraries(len(sys.modules)) if (before := library.num_threads) != 1]
     for library, _ in several:
         library.set_num_threads(1)
     try:
@@ -47,6 +47,6 @@ def one_thread_when_loaded() -> Iterator[None]:
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(modules: int) -> list[Any]:
+def _libraries(modules: int) -> list[Any]:
     """The loaded libraries. The search takes a millisecond and runs only after new modules were loaded."""
     return list(threadpoolctl.ThreadpoolController().lib_controllers)

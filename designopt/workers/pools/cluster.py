@@ -86,7 +86,7 @@ class _Job:
 
     name: str
     number: str
-    submitted: float
+    submission_time: float
     running: float | None = None
     had_workers: bool = False
     leaving: bool = False
@@ -177,8 +177,8 @@ class Jobs:
                     silence_logs=logging.CRITICAL + 1,
                 )
         except (OSError, ValueError, RuntimeError) as error:
-            where = f"interface '{section.interface}'" if section.interface else "this machine"
-            raise WorkersError(f"the scheduler cannot be started on {where}: {error}", self._path) from error
+            interface = f"interface '{section.interface}'" if section.interface else "this machine"
+            raise WorkersError(f"the scheduler cannot be started on {interface}: {error}", self._path) from error
         self._exits.callback(self._close_cluster)
         self.client: Any = Client(self._cluster, set_as_default=False)  # type: ignore[no-untyped-call]
         self._exits.callback(self.client.close)
@@ -269,7 +269,7 @@ class Jobs:
             return
         for job in list(self._jobs):
             state = states.get(job.number)
-            if state is None and not present[job.name] and time_now - job.submitted > ROUND:
+            if state is None and not present[job.name] and time_now - job.submission_time > ROUND:
                 self._jobs.remove(job)
                 self._ended(job)
             elif state == "running":
@@ -338,7 +338,7 @@ class Jobs:
     def _give_back(self) -> None:
         """End surplus jobs: pending ones first; of others the workers leave after their chunks."""
         staying = sorted(
-            (job for job in self._jobs if not job.leaving), key=lambda job: (job.had_workers, -job.submitted)
+            (job for job in self._jobs if not job.leaving), key=lambda job: (job.had_workers, -job.submission_time)
         )
         for job in staying[: max(0, len(staying) - self._target)]:
             job.leaving = True

@@ -54,7 +54,7 @@ class _Origin:
 
     process: ForkServerProcess
     modules: tuple[str, ...]
-    inherited: tuple[object, ...]
+    environment: tuple[object, ...]
 
     def end(self) -> None:
         """End it and all its descendants. It would wait for processes that have its files open, such as children of a
@@ -123,13 +123,13 @@ def _take(server: ForkServer) -> tuple[object, ...]:
     origin, _idle_origin = _idle_origin, None
     if origin is None:
         return ()
-    fits = origin.inherited == inherited() and set(origin.modules).issuperset(server.modules)
+    fits = origin.environment == inherited() and set(origin.modules).issuperset(server.modules)
     if not fits or not os.path.exists(origin.process.address) or _state(origin.process.pid) != "runs":
         origin.end()
         return ()
     server.process = origin.process
     server.modules = origin.modules
-    return origin.inherited
+    return origin.environment
 
 
 def _keep(server: ForkServer, took_over: tuple[object, ...]) -> None:

@@ -71,11 +71,11 @@ class DeliveredProblem(WorkerPlugin):
         """Start the notes of this process; the model is built for the first chunk."""
         identity = self.identity = worker.nanny or worker.address
         self.worker_name = str(worker.name)
-        self.supervised = worker.nanny is not None
+        self.has_nanny = worker.nanny is not None
         self.evaluator: Evaluator | None = None
         self.retiring: asyncio.Task[None] | None = None
         self.digests = frozenset(self.delivery.input_files())
-        provide(_fetched)
+        provide(_file_of_run)
         if self.local:
             send_at_once(worker.batched_stream)
             self.chunks = ChunkQueue(worker, self.packed, lambda number: self.watch.hand_over(number))
@@ -90,7 +90,7 @@ class DeliveredProblem(WorkerPlugin):
             notes_folder / "inbox",
             lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address}),
         )
-        self.warned = WarningForwarder(lambda text: worker.log_event(self.name, {"warned": text}))
+        self.warning_forwarder = WarningForwarder(lambda text: worker.log_event(self.name, {"warned": text}))
         if self.local:
             self.watch.take_over()
             self.watch.prints.take_over()
@@ -160,7 +160,7 @@ class DeliveredProblem(WorkerPlugin):
         if leaving is not None:
             worker.log_event(self.name, {"death": dataclasses.asdict(leaving)})
         self.pulsing.cancel()
-        self.warned.close()
+        self.warning_forwarder.close()
         self.watch.close(busy=leaving is not None)
         self.inbox.close()
         if not self.local:  # for local workers the coordinator does it, once
@@ -192,7 +192,7 @@ class DeliveredProblem(WorkerPlugin):
             raise
 
     def _give_up(self, error: BaseException) -> None:
-        if self.supervised and not self.watch.closed:  # closed: the run is gone, others may have work for this process
+        if self.has_nanny and not self.watch.closed:  # closed: the run is gone, others may have work for this process
             self.watch.give_up(f"was terminated because it could not continue: {name_of(error)}: {text_of(error)}")
 
     def run_chunk(self, chunk: Chunk) -> ChunkResult:
@@ -284,7 +284,7 @@ def run_chunk(run: str, chunk: Chunk) -> tuple[str, ChunkResult | str]:
     return _problems[run].answer(chunk)
 
 
-def _fetched(digest: str) -> Path:
+def _file_of_run(digest: str) -> Path:
     """A file of one of the runs of this worker."""
     for problem in list(_problems.values()):
         if digest in problem.digests:

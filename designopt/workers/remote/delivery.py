@@ -42,10 +42,10 @@ PREPARATIONS, PREPARATION = 10.0, 60.0
 class Delivery:
     """A problem in the form sent to workers: names, settings and file contents, no code objects.
 
-    `declared` are the outputs and arrays that a model declares from its settings: a worker does not call `declares`.
-    `required_outputs` are the required outputs of a model that declares none. `fidelity` is that of the problem.
-    `programs` is the whole study (in the form of a store, and its files by digest) if a solver solves programs.
-    `permission` states what the model may run outside Python.
+    `declarations` are the outputs and arrays that a model declares from its settings: a worker does not call
+    `declares`. `required_outputs` are the required outputs of a model that declares none. `fidelity` is that of the
+    problem. `programs` is the whole study (in the form of a store, and its files by digest) if a solver solves
+    programs. `permission` states what the model may run outside Python.
     """
 
     model: tuple[str, int, Mapping[str, Any]]
@@ -59,7 +59,7 @@ class Delivery:
     preparation: float | None = None
     allow_version_skew: bool = False
     programs: tuple[str, tuple[InputFile, ...]] | None = None
-    declared: tuple[Mapping[str, Field], Mapping[str, Array]] | None = None
+    declarations: tuple[Mapping[str, Field], Mapping[str, Array]] | None = None
     required_outputs: tuple[str, ...] = ()
     fidelity: Fidelity | None = None
     evaluation_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -94,7 +94,7 @@ class Delivery:
             preparation=preparation_limit(study.execution.timeout),
             allow_version_skew=allow_version_skew,
             programs=_encoded_study(programs) if programs else None,
-            declared=_declared(study.model.plugin),
+            declarations=_declarations(study.model.plugin),
             required_outputs=requested_by(problem),
             fidelity=problem.fidelity,
             evaluation_options=problem.evaluation_options,
@@ -149,12 +149,12 @@ class Delivery:
         """
         for name, content in self.files:
             load_file(name, content)
-        model = _same(find("model", self.model[0]), *self.model[1:])
-        if self.declared is not None:
-            outputs, arrays = self.declared
+        model = _use_of_version(find("model", self.model[0]), *self.model[1:])
+        if self.declarations is not None:
+            outputs, arrays = self.declarations
             model = Use(dataclasses.replace(model.plugin, outputs=outputs, arrays=arrays), model.settings)
         permitted(model, self.permission)
-        figures = {n: _same(find("objective", use), version, s) for n, use, version, s in self.figures}
+        figures = {n: _use_of_version(find("objective", use), version, s) for n, use, version, s in self.figures}
         if not self.allow_version_skew:
             worker_versions = versions([model.plugin, *(use.plugin for use in figures.values())])
             differences = [
@@ -170,14 +170,14 @@ class Delivery:
         return model, figures
 
 
-def _same(plugin: P, version: int, settings: Mapping[str, Any]) -> Use[P]:
+def _use_of_version(plugin: P, version: int, settings: Mapping[str, Any]) -> Use[P]:
     if plugin.version != version:
         text = f"the worker has version {plugin.version} of {plugin.kind} '{plugin.name}' instead of {version}"
         raise PluginError(text)
     return Use(plugin, settings)
 
 
-def _declared(plugin: ModelPlugin) -> tuple[Mapping[str, Field], Mapping[str, Array]] | None:
+def _declarations(plugin: ModelPlugin) -> tuple[Mapping[str, Field], Mapping[str, Array]] | None:
     """Outputs and arrays in sendable form, of a model that declares them from its settings."""
     if not plugin.has_declares:
         return None

@@ -15,14 +15,14 @@ class WarningForwarder(logging.Handler):
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
         self._tell = tell
-        self._warned: set[str] = set()
+        self._texts: set[str] = set()
         logging.getLogger("designopt").addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Called by `logging`."""
         text = record.getMessage()
-        if text not in self._warned and len(self._warned) < MOST:
-            self._warned.add(text)
+        if text not in self._texts and len(self._texts) < MOST:
+            self._texts.add(text)
             self._tell(text)
 
     def close(self) -> None:

@@ -86,13 +86,13 @@ def end_group(leader: int) -> None:
 
 def end_marked(run: str, worker: str = "") -> None:
     """End the processes of `worker` of `run`, or of all its workers, except this one."""
-    for pid in _marked(notes(run, worker)):
+    for pid in _processes_with_notes(notes(run, worker)):
         if pid != os.getpid():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
 
 
-def _marked(name: str) -> Iterator[int]:
+def _processes_with_notes(name: str) -> Iterator[int]:
     """Processes with notes whose names have this prefix."""
     text = name.encode()
     python = _program("self")

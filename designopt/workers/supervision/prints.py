@@ -110,8 +110,8 @@ def evaluated(evaluator: Evaluator, chunk: Chunk, output: Prints, begin: Callabl
 
     result = evaluator.run(chunk, begin_next)
     take()
-    printed = {position: text for position, text in prints.items() if position >= 0}
-    return dataclasses.replace(result, prints=printed) if printed else result
+    evaluation_prints = {position: text for position, text in prints.items() if position >= 0}
+    return dataclasses.replace(result, prints=evaluation_prints) if evaluation_prints else result
 
 
 def _end(descriptor: int, size: int) -> str:

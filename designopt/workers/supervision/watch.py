@@ -88,7 +88,7 @@ class Watch:
         self._beat = 0
         self._advances = 0
         self._lock = threading.Lock()
-        self._ended = False
+        self._has_ended = False
         self.chunk: int = NoChunk.IDLE
         self.before: int = NoChunk.IDLE
         notes.mkdir(mode=0o700, exist_ok=True)
@@ -155,7 +155,7 @@ class Watch:
             if self.chunk != NoChunk.IDLE:
                 self.before = self.chunk
             self.chunk = chunk
-            self._ended = False
+            self._has_ended = False
             self._write(chunk, Position.PREPARING)
 
     def begin(self, position: int) -> None:
@@ -164,13 +164,13 @@ class Watch:
 
     def end(self) -> None:
         """All evaluations of the chunk are complete; its result is not handed over yet."""
-        self._ended = True
+        self._has_ended = True
         self._write(self.chunk, Position.ENDED)
 
     def hand_over(self, chunk: int) -> None:
         """The result of a chunk is with Dask. It may still die with this process."""
         with self._lock:
-            if chunk == self.chunk and self._ended:
+            if chunk == self.chunk and self._has_ended:
                 self.before, self.chunk = chunk, NoChunk.IDLE
                 self._write(NoChunk.IDLE, Position.PREPARING)
 

@@ -82,18 +82,18 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
             raise entries["bones"].wrong(f"bone '{bone}' of the geometry is missing")
     coordinates: list[Coordinate] = []
     frames: list[Frame] = []
-    placed = [GROUND]
+    parents = [GROUND]
     waiting = dict(bones)
     while waiting:
-        ready = [b for b, entry in waiting.items() if _parent(entry, bones) in placed]
+        ready = [b for b, entry in waiting.items() if _parent(entry, bones) in parents]
         if not ready:
             raise waiting[next(iter(waiting))].wrong("its parents form a loop")
         for bone in ready:
             with findings.item():
-                more, bone_frames = _bone(bone, waiting[bone], geometry)
-                coordinates += more
+                link_coordinates, bone_frames = _bone(bone, waiting[bone], geometry)
+                coordinates += link_coordinates
                 frames += bone_frames
-            placed.append(bone)
+            parents.append(bone)
             del waiting[bone]
     joints = tuple(c.name for c in coordinates)
     kinds = named(entries["virtual_links"]) if "virtual_links" in entries else {}
@@ -104,15 +104,15 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
             )
     warnings: list[str] = []
     for link, location in geometry.virtual.items():
-        where = kinds.get(link, at)
+        link_entry = kinds.get(link, at)
         with findings.item():
-            more, frame = _virtual(link, kinds.get(link), location)
+            link_coordinates, frame = _virtual(link, kinds.get(link), location)
             ends = sum(p.link == link for wire in geometry.wires for p in (wire.points[0], wire.points[-1]))
             if ends < _MIN_ENDS:
-                raise where.wrong(f"virtual link '{link}' has {ends} wire ends; at least {_MIN_ENDS} are needed")
-            if len(more) == 6 and ends < 7:
+                raise link_entry.wrong(f"virtual link '{link}' has {ends} wire ends; at least {_MIN_ENDS} are needed")
+            if len(link_coordinates) == 6 and ends < 7:
                 warnings.append(f"rigid virtual link '{link}' has {ends} wires: with fewer than 7 all are slack")
-            coordinates += more
+            coordinates += link_coordinates
             frames.append(frame)
     laws: dict[str, Muscle | Elastic] = {}
     law_entries = named(entries["laws"]) if "laws" in entries else {}
@@ -192,13 +192,13 @@ def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list
             entries["inertia"].vector("kg m^2") if "inertia" in entries else (0.0, 0.0, 0.0),
         )
     except BodyError as error:
-        where = {"centre": "com"}.get(error.field, error.field)
-        raise entries.get(where, at).wrong(error.message) from None
+        key = {"centre": "com"}.get(error.field, error.field)
+        raise entries.get(key, at).wrong(error.message) from None
     if body.mass <= 0.0:
         raise entries["mass"].wrong("a bone needs a mass")
-    turned = before[:3, :3].T
+    turn = before[:3, :3].T
     frames = [
-        Frame(f"{bone}_joint", parent, tuple(motions), position=tuple(turned @ (centre - before[:3, 3])), turn=turned),
+        Frame(f"{bone}_joint", parent, tuple(motions), position=tuple(turn @ (centre - before[:3, 3])), turn=turn),
         Frame(bone, f"{bone}_joint", (), body, position=tuple(pose[:3, 3] - centre), turn=pose[:3, :3]),
     ]
     return coordinates, frames
@@ -245,11 +245,11 @@ def _local(geometry: Geometry, link: str, location: Vector3) -> tuple[float, ...
 def _law(at: At, kind: str, length: float) -> Muscle | Elastic:
     if kind == "Mus":
         entries = at.mapping(("max",), ("tone",))
-        most = entries["max"].number("N")
+        max_tension = entries["max"].number("N")
         tone = entries["tone"].number("N") if "tone" in entries else 1.0
-        if not 0.0 <= tone < most:
-            raise entries["max"].wrong(f"a muscle needs 0 <= tone < max, not {tone:g} and {most:g} N")
-        return Muscle(most, tone)
+        if not 0.0 <= tone < max_tension:
+            raise entries["max"].wrong(f"a muscle needs 0 <= tone < max, not {tone:g} and {max_tension:g} N")
+        return Muscle(max_tension, tone)
     entries = at.mapping(("stiffness",), ("slack_length",))
     stiffness = entries["stiffness"].number("N/m")
     if stiffness <= 0.0:

@@ -74,9 +74,9 @@ class Equilibrium:
         """
         a = self.anatomy
         joints, pull = np.asarray(q, dtype=np.float64), np.asarray(muscles, dtype=np.float64)
-        for what, array, size in (("q", joints, len(a.joints)), ("muscles", pull, len(self.muscles))):
+        for argument, array, size in (("q", joints, len(a.joints)), ("muscles", pull, len(self.muscles))):
             if array.shape != (size,) or not np.isfinite(array).all():
-                raise ValueError(f"{what} must be {size} finite numbers, not of shape {array.shape}")
+                raise ValueError(f"{argument} must be {size} finite numbers, not of shape {array.shape}")
         if (pull < 0.0).any():
             name = self.muscles[int(np.argmax(pull < 0.0))]
             raise ValueError(f"muscle '{name}' has a tension of {pull.min():g} N; a muscle only pulls")
@@ -85,12 +85,12 @@ class Equilibrium:
         x, steps = self._minimise(joints, pull, x)
         z = np.concatenate([joints, x])
         results = [np.asarray(r, dtype=np.float64) for r in self._results(z, pull)]
-        length, tension, force, mixed, pose_stiffness, contact = results
+        length, tension, force, cross_stiffness, pose_stiffness, contact = results
         m = len(joints)
         follows: Floats = np.zeros((0, m))
         if len(x):
             try:
-                follows = np.asarray(-np.linalg.solve(pose_stiffness, mixed), dtype=np.float64)
+                follows = np.asarray(-np.linalg.solve(pose_stiffness, cross_stiffness), dtype=np.float64)
             except np.linalg.LinAlgError:
                 loose = int(np.abs(pose_stiffness).sum(axis=1).argmin())
                 raise NoEquilibrium(
@@ -119,8 +119,8 @@ class Equilibrium:
             way = -vectors @ ((vectors.T @ g) / stiff)
             part, last = 1.0, float(value.item())
             while part > 1e-12:
-                tried = float(self._potential(q, x + part * way, pull)[0])
-                if tried <= last + 1e-4 * part * float(g @ way) or abs(tried - last) <= 1e-14 * max(1.0, abs(last)):
+                trial = float(self._potential(q, x + part * way, pull)[0])
+                if trial <= last + 1e-4 * part * float(g @ way) or abs(trial - last) <= 1e-14 * max(1.0, abs(last)):
                     break
                 part *= 0.5
             x = x + part * way
@@ -156,10 +156,10 @@ class Equilibrium:
         state, pull, _, energy = self._symbols
         m = len(self.anatomy.joints)
         q, x = state.z[:m], ca.SX.sym("x", state.z.numel() - m)
-        shifted = ca.substitute(energy, state.z[m:], x)
-        gradient = ca.gradient(shifted, x)
+        potential = ca.substitute(energy, state.z[m:], x)
+        gradient = ca.gradient(potential, x)
         hessian = ca.densify(ca.jacobian(gradient, x))
-        return ca.Function("potential", [q, x, pull], [shifted, gradient, hessian])
+        return ca.Function("potential", [q, x, pull], [potential, gradient, hessian])
 
     @cached_property
     def _results(self) -> Any:
@@ -169,9 +169,11 @@ class Equilibrium:
         joints = efforts(state, a.gravity, pulls(state, a.wires, tension)).joints
         contact = ca.vertcat(*(ca.vertcat(*joints[f.name]) for f in a.tree.frames))
         gradient = ca.gradient(energy, state.z)[m:]
-        mixed, pose_stiffness = (ca.densify(ca.jacobian(gradient, part)) for part in (state.z[:m], state.z[m:]))
+        cross_stiffness, pose_stiffness = (
+            ca.densify(ca.jacobian(gradient, part)) for part in (state.z[:m], state.z[m:])
+        )
         return ca.Function(
             "results",
             [state.z, pull],
-            [lengths(state, a.wires), tension, ca.densify(force), mixed, pose_stiffness, contact],
+            [lengths(state, a.wires), tension, ca.densify(force), cross_stiffness, pose_stiffness, contact],
         )

@@ -89,12 +89,12 @@ class WirePatterns:
     ) -> tuple[PatternOutputs, dict[str, Floats]]:
         """Find the equilibria along the sweep. Raises `Diverged` if there is none."""
         anatomy, balance = self._equilibrium(scenario)
-        chosen = filled(Pull, design)
+        pull_values = filled(Pull, design)
         muscles = [law for law in anatomy.laws.values() if isinstance(law, Muscle)]
         pull = np.array(
-            [law.min_tension + chosen["activation"] * (law.max_tension - law.min_tension) for law in muscles]
+            [law.min_tension + pull_values["activation"] * (law.max_tension - law.min_tension) for law in muscles]
         )
-        angles = np.linspace(0.0, chosen["angle"], _SAMPLES)
+        angles = np.linspace(0.0, pull_values["angle"], _SAMPLES)
         balances, pose = [], None
         for angle in angles:
             q = np.zeros(len(anatomy.joints))
@@ -149,7 +149,7 @@ class WirePatterns:
     def _equilibrium(self, scenario: Mapping[str, Any]) -> tuple[Anatomy, Equilibrium]:
         if self._model_files is not None:
             return self._model_files, Equilibrium(self._model_files)
-        return _bundled(filled(Which, scenario)["pattern"])
+        return _pattern(filled(Which, scenario)["pattern"])
 
 
 def _as_text(error: StudyError) -> str:
@@ -157,6 +157,6 @@ def _as_text(error: StudyError) -> str:
 
 
 @lru_cache(maxsize=5)
-def _bundled(name: str) -> tuple[Anatomy, Equilibrium]:
+def _pattern(name: str) -> tuple[Anatomy, Equilibrium]:
     anatomy = bundled(name)
     return anatomy, Equilibrium(anatomy)

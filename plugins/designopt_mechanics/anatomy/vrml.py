@@ -78,31 +78,31 @@ class _Reader:
     def peek(self) -> str:
         return self.tokens[self.next].text if self.next < len(self.tokens) else ""
 
-    def take(self, expected: str = "") -> _Token:
+    def take(self, expectation: str = "") -> _Token:
         if self.next >= len(self.tokens):
             raise self.wrong(
-                max(0, len(self.text.rstrip()) - 1), f"the file ends where {expected or 'more'} is expected"
+                max(0, len(self.text.rstrip()) - 1), f"the file ends where {expectation or 'more'} is expected"
             )
         token = self.tokens[self.next]
-        if expected in _MARKS and token.text != expected:
-            raise self.wrong(token.at, f"'{expected}' is expected here, not '{token.text[:40]}'", len(token.text))
+        if expectation in _MARKS and token.text != expectation:
+            raise self.wrong(token.at, f"'{expectation}' is expected here, not '{token.text[:40]}'", len(token.text))
         self.next += 1
         return token
 
     def skip(self) -> None:
         """Skip the value of an unknown field or node. Raises `StudyError` for unbalanced brackets."""
-        opened: list[_Token] = []
+        brackets: list[_Token] = []
         while True:
             token = self.take("a value")
             if token.text in "{[":
-                opened.append(token)
+                brackets.append(token)
             elif token.text in "}]":
-                if not opened or "{[".index(opened[-1].text) != "}]".index(token.text):
+                if not brackets or "{[".index(brackets[-1].text) != "}]".index(token.text):
                     raise self.wrong(token.at, f"'{token.text}' closes nothing here")
-                opened.pop()
-            if opened:
+                brackets.pop()
+            if brackets:
                 if self.next >= len(self.tokens):
-                    raise self.wrong(opened[-1].at, f"this '{opened[-1].text}' is never closed")
+                    raise self.wrong(brackets[-1].at, f"this '{brackets[-1].text}' is never closed")
                 continue
             if self.peek() not in ("{", "["):
                 return
@@ -119,8 +119,8 @@ class _Reader:
             self.take()
             return None
         if token.text == "DEF":
-            named = self.take("a name")
-            name, at = named.text, named.at
+            name_token = self.take("a name")
+            name, at = name_token.text, name_token.at
             token = self.take("a node")
         if token.text != "Transform":
             if self.peek() != "{":
@@ -130,10 +130,10 @@ class _Reader:
         return self.transform(_Node(name, at), depth)
 
     def transform(self, node: _Node, depth: int) -> _Node:
-        opened = self.take("{")
+        bracket = self.take("{")
         while self.peek() != "}":
             if not self.peek():
-                raise self.wrong(opened.at, "this '{' is never closed")
+                raise self.wrong(bracket.at, "this '{' is never closed")
             token = self.take()
             if token.text in _FIELDS:
                 node.fields[token.text] = self.numbers(token, _FIELDS[token.text])
@@ -154,11 +154,11 @@ class _Reader:
         if self.peek() != "[":
             only = self.node(depth + 1)
             return [] if only is None else [only]
-        opened = self.take("[")
+        bracket = self.take("[")
         nodes = []
         while self.peek() != "]":
             if not self.peek():
-                raise self.wrong(opened.at, "this '[' is never closed")
+                raise self.wrong(bracket.at, "this '[' is never closed")
             node = self.node(depth + 1)
             if node is not None:
                 nodes.append(node)
@@ -201,7 +201,7 @@ class _Reader:
                 world = node
         if world is None:
             raise self.wrong(len(HEADER), "there is no 'DEF world Transform'")
-        self.once(world)
+        self.check_names(world)
         top = placement(world.fields)
         section_names = ("bones", "virtual_bones", *SECTIONS.values())
         sections: dict[str, tuple[_Node, Floats]] = {}
@@ -221,7 +221,7 @@ class _Reader:
         ]
         return Geometry(bones, virtual, tuple(wires))
 
-    def once(self, world: _Node) -> None:
+    def check_names(self, world: _Node) -> None:
         """Every name stands once."""
         names: set[str] = set()
         waiting = [world]
@@ -232,12 +232,12 @@ class _Reader:
             names.add(node.name)
             waiting = node.children + waiting
 
-    def links(self, section: tuple[_Node, Floats] | None, what: str) -> dict[str, Floats]:
+    def links(self, section: tuple[_Node, Floats] | None, group: str) -> dict[str, Floats]:
         transforms: dict[str, Floats] = {}
         for node in section[0].children if section else []:
             if not node.name.isidentifier():
                 raise self.wrong(
-                    node.at, f"'{node.name[:40]}' is not a valid name for one of {what}", max(1, len(node.name))
+                    node.at, f"'{node.name[:40]}' is not a valid name for one of {group}", max(1, len(node.name))
                 )
             transform = section[1] @ placement(node.fields) if section else np.eye(4)
             size = np.linalg.norm(transform[:3, :3], axis=0)
@@ -266,9 +266,9 @@ class _Reader:
                 raise self.wrong(point.at, f"'{node.name}' has a second point {tag}", len(point.name))
             x, y, z = (float(v) for v in (at @ placement(point.fields))[:3, 3])
             tags[tag] = FixedPoint(link, (x, y, z))
-        for needed in ("Org", "End"):
-            if needed not in tags:
-                raise self.wrong(node.at, f"'{node.name}' has no point {needed}", len(node.name))
+        for end_tag in ("Org", "End"):
+            if end_tag not in tags:
+                raise self.wrong(node.at, f"'{node.name}' has no point {end_tag}", len(node.name))
         vias = sorted(int(tag) for tag in tags if tag not in ("Org", "End"))
         if vias != list(range(1, len(vias) + 1)):
             raise self.wrong(
@@ -277,17 +277,17 @@ class _Reader:
         points = [tags["Org"], *(tags[str(n)] for n in vias), tags["End"]]
         if len({p.link for p in points}) == 1:
             raise self.wrong(node.at, f"'{node.name}' lies on '{points[0].link}' alone: its length is constant")
-        for one, second in pairwise(points):
-            if math.dist(one.position, second.position) < _SAME:
+        for first, second in pairwise(points):
+            if math.dist(first.position, second.position) < _SAME:
                 raise self.wrong(node.at, f"'{node.name}' has two points at the same place", len(node.name))
         return Strand(node.name, tuple(points))
 
     def tag(self, wire: _Node, point: _Node) -> tuple[str, str]:
         """Tag and link of a point, whose name begins with that of its wire."""
-        rest = point.name.removeprefix(f"{wire.name}_")
-        tag, _, link = rest.partition("_")
+        label = point.name.removeprefix(f"{wire.name}_")
+        tag, _, link = label.partition("_")
         number = tag.isascii() and tag.isdigit() and tag[0] != "0" and len(tag) < 7
-        if rest == point.name or not link or not (tag in ("Org", "End") or number):
+        if label == point.name or not link or not (tag in ("Org", "End") or number):
             text = (
                 f"'{point.name[:80]}' is not a point of '{wire.name}': the wire's name, then _Org_, _End_ or _1_, then"
                 " a link"

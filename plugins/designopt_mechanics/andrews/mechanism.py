@@ -110,8 +110,8 @@ def open_tree() -> Tree:
 
 def gaps(state: TreeState) -> Any:
     """(6, 1) m between E of body 2 and E of bodies 3, 4 and 6: zero in the closed mechanism."""
-    first, *further = (state.position(point)[:2] for point in ENDS)
-    return ca.vertcat(*(first - end_point for end_point in further))
+    first, *other_ends = (state.position(point)[:2] for point in ENDS)
+    return ca.vertcat(*(first - end_point for end_point in other_ends))
 
 
 def _tree(coordinates: tuple[Coordinate, ...], value: Any) -> Tree:

@@ -54,12 +54,12 @@ def system(formulation: Formulation, *, driven: bool = False) -> System:
         unknowns=[*parts.unknowns, *extra],
         controls=[(Variable("torque", "N m"), torque)] if driven else [],
         parameters=[(Variable("stiffness", "N/m", 0.0), stiffness)],
-        data=[*([] if driven else [(Variable("torque", "N m"), torque)]), *_stabilised(rate, joints=joints)],
+        data=[*([] if driven else [(Variable("torque", "N m"), torque)]), *_stabilisation(rate, joints=joints)],
         outputs=_outputs(state, angles, spring, torque, joints=joints),
     )
 
 
-def _stabilised(rate: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
+def _stabilisation(rate: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
     return [] if joints else [(Variable("stabilisation", "1/s", 0.0), rate)]
 
 

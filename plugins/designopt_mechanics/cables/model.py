@@ -112,8 +112,8 @@ class CableRobot:
         middle[0, moves - 1] = 0.5 * HEIGHT
         K = stiffness(self._arms(middle, anchors)[0], CABLE)[0]
         everywhere = np.linalg.eigvalsh(stiffness(arms, CABLE)[:, :moves, :moves])[:, 0]
-        rest = self._arms(middle, anchors)[0][0]
-        tensions = least_tensions(rest, -weight, self.min_tension, self.max_tension)
+        middle_arms = self._arms(middle, anchors)[0][0]
+        tensions = least_tensions(middle_arms, -weight, self.min_tension, self.max_tension)
         outputs = RobotOutputs(
             workspace=positive_share(margin.reshape((self.grid,) * moves)),
             min_margin=float(margin.min()),

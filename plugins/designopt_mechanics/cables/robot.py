@@ -50,8 +50,8 @@ def robot(kind: Kind, upper_inset: Any, lower_inset: Any, lower_height: Any) -> 
             anchor, corner = [ca.SX(0.0)] * 3, [0.0] * 3
             for axis, (sign, span) in enumerate(zip(side, (WIDTH, DEPTH), strict=False)):
                 anchor[axis] = sign * (0.5 * span - ca.SX(inset))
-                crossed = kind == "spatial" and axis == (0 if level == "upper" else 1)
-                corner[axis] = (-sign if crossed else sign) * HALF[axis]
+                is_crossed = kind == "spatial" and axis == (0 if level == "upper" else 1)
+                corner[axis] = (-sign if is_crossed else sign) * HALF[axis]
             anchor[up] = ca.SX(height)
             corner[up] = -HALF[2] if level == "upper" else HALF[2]
             ends = (Point(GROUND, ca.vertcat(*anchor)), Point("platform", tuple(corner)))
@@ -84,8 +84,8 @@ def margins(arms: Floats, low: float, high: float, weight: Floats, box: Floats) 
     worst = np.full(n, np.inf)
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     centre = middle * arms.sum(axis=2) + weight
-    for chosen in itertools.combinations(range(k), m - 1):
-        normal = _normal(arms[:, :, chosen])
+    for cables in itertools.combinations(range(k), m - 1):
+        normal = _normal(arms[:, :, cables])
         reach = half * np.abs(np.einsum("nm,nmk->nk", normal, arms)).sum(axis=1)
         # the needed wrench is -(weight + outer): the middle of all that cables make must be near enough to it
         off = np.abs((normal * centre).sum(axis=1)) + np.abs(normal) @ box

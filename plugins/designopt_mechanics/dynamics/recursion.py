@@ -56,12 +56,12 @@ def efforts(state: TreeState, gravity: Any = NO_GRAVITY, loads: Sequence[Load] =
     """
     if not couplers:
         _check_open(state.tree)
-    forces, carried = _recursion(state, gravity, loads)
+    forces, joint_loads = _recursion(state, gravity, loads)
     joints = {}
     for frame in state.tree.frames:
         i = state.end(frame.name)
         axes = state.pose(i)[0]
-        force, moment = carried[i]
+        force, moment = joint_loads[i]
         joints[frame.name] = (axes @ force, axes @ moment)
     return Efforts(forces, joints)
 
@@ -71,9 +71,9 @@ def _check_open(tree: Tree) -> None:
     slopes = joint_slopes(tree)
     groups: list[tuple[set[int], list[str]]] = []  # coordinates, and the frames that they move together
     for name, rows in coordinates_by_frame(tree).items():
-        joined = [group for group in groups if group[0] & rows]
-        groups = [group for group in groups if group not in joined]
-        groups.append((rows.union(*(g[0] for g in joined)), [*(n for g in joined for n in g[1]), name]))
+        overlaps = [group for group in groups if group[0] & rows]
+        groups = [group for group in groups if group not in overlaps]
+        groups.append((rows.union(*(g[0] for g in overlaps)), [*(n for g in overlaps for n in g[1]), name]))
     for coordinates, frames in groups:
         if len(frames) == 1:
             continue
@@ -100,39 +100,39 @@ def _recursion(state: TreeState, gravity: Any, loads: Sequence[Load]) -> tuple[A
     second = state.acceleration(variables) if state.steps else variables
     own_loads = _on_frames(state, loads)
     free = -ca.SX(list(gravity) if isinstance(gravity, tuple) else gravity)
-    rest = (ca.SX.zeros(3), ca.SX.zeros(3), free)
+    ground_motion = (ca.SX.zeros(3), ca.SX.zeros(3), free)
     motion: list[tuple[Any, Any, Any]] = []
-    carried: list[Any] = []
+    joint_loads: list[Any] = []
     at = 0
     for i, step in enumerate(state.steps):
-        w, alpha, a = rest if step.parent < 0 else motion[step.parent]
+        w, alpha, a = ground_motion if step.parent < 0 else motion[step.parent]
         p, dp, ddp = step.p, rates[at : at + 3], second[at : at + 3]
         at += 3
         a = a + ca.cross(alpha, p) + ca.cross(w, ca.cross(w, p)) + 2.0 * ca.cross(w, dp) + ddp
         w, alpha, a = step.turn.T @ w, step.turn.T @ alpha, step.turn.T @ a
         if step.axis is not None:
-            turned = slice(at, at + step.axis.shape[1])
-            spin = step.axis @ rates[turned]
-            alpha = alpha + step.axis @ second[turned] + ca.cross(w, spin)
+            angle_rows = slice(at, at + step.axis.shape[1])
+            spin = step.axis @ rates[angle_rows]
+            alpha = alpha + step.axis @ second[angle_rows] + ca.cross(w, spin)
             if not step.axis.is_constant():
-                alpha = alpha + state.rate(step.axis) @ rates[turned]
+                alpha = alpha + state.rate(step.axis) @ rates[angle_rows]
             w = w + spin
-            at = turned.stop
+            at = angle_rows.stop
         motion.append((w, alpha, a))
         body = None if step.frame is None else step.frame.body
         force, moment = (ca.SX.zeros(3), ca.SX.zeros(3)) if body is None else _inertial(body, w, alpha, a)
         if i in own_loads:
             outer, about = own_loads[i]
             force, moment = force - outer, moment - about
-        carried.append((force, moment))
+        joint_loads.append((force, moment))
     back: list[Any] = []
     for i in reversed(range(len(state.steps))):
-        step, (force, moment) = state.steps[i], carried[i]
+        step, (force, moment) = state.steps[i], joint_loads[i]
         before = step.turn @ force
         back.append(ca.vertcat(before, *([] if step.axis is None else [step.effort(step.axis, moment)])))
         if step.parent >= 0:
-            sum_force, sum_moment = carried[step.parent]
-            carried[step.parent] = (
+            sum_force, sum_moment = joint_loads[step.parent]
+            joint_loads[step.parent] = (
                 sum_force + before,
                 sum_moment + step.turn @ moment + ca.cross(step.p, before),
             )
@@ -142,7 +142,7 @@ def _recursion(state: TreeState, gravity: Any, loads: Sequence[Load]) -> tuple[A
     for rotor in state.rotors:
         effort = rotor.inertia * state.acceleration(rotor.variable)
         forces = forces + ca.jtimes(rotor.variable, state.z, effort, True)
-    return forces, carried
+    return forces, joint_loads
 
 
 def _inertial(body: Any, w: Any, alpha: Any, a: Any) -> tuple[Any, Any]:

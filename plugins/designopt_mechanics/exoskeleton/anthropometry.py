@@ -66,12 +66,12 @@ def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any)
     """
 
     def rod(
-        name: str, parent: str, segment: SegmentShares, added: float = 0.0, *, upward: bool = False, sign: int = 1
+        name: str, parent: str, segment: SegmentShares, added_share: float = 0.0, *, upward: bool = False, sign: int = 1
     ) -> Rod:
         """A rod of constant moment of inertia by its length: its mass stretches. `upward`: from the lower end."""
         com = 1.0 - segment.centre if upward else segment.centre
         spread = com**2 + segment.gyration**2
-        rod_mass, length = mass * segment.mass * (1.0 + added), height * segment.length
+        rod_mass, length = mass * segment.mass * (1.0 + added_share), height * segment.length
         return Rod(name, parent, rod_mass, com, spread, rest_length=length, sign=sign)
 
     trunk = UPPER_BODY if size == 5 else TRUNK
@@ -81,8 +81,8 @@ def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any)
         ("stance_thigh", THIGH, ADDED),
     ]
     rods: list[Rod] = []
-    for name, segment, added in upwards:
-        rods.append(rod(name, rods[-1].name if rods else "ground", segment, added, upward=True))
+    for name, segment, added_share in upwards:
+        rods.append(rod(name, rods[-1].name if rods else "ground", segment, added_share, upward=True))
     hip = rods[-1].name
     upper = SegmentShares(trunk.mass, trunk.length, 1.0 - trunk.centre, trunk.gyration)
     rods.append(rod("trunk", hip, upper, upward=True))
@@ -94,8 +94,8 @@ def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any)
     rods.append(rod("swing_shank", "swing_thigh", LOWER_LEG if size == 5 else SHANK, ADDED, sign=-1))
     if size == 11:
         rods.append(rod("swing_foot", "swing_shank", FOOT, ADDED, sign=-1))
-    moved = RodTree(tuple(rods), GRAVITY).mu
-    elastic_rods = [_elastic(rod, stiffness, link_damping, moved[i, i]) for i, rod in enumerate(rods)]
+    masses = RodTree(tuple(rods), GRAVITY).mu
+    elastic_rods = [_elastic(rod, stiffness, link_damping, masses[i, i]) for i, rod in enumerate(rods)]
     names = [rod.name for rod in elastic_rods]
     before = {rod.name: rod.parent for rod in elastic_rods} | {"swing_thigh": "trunk"}
     joints = tuple(-1 if before[n] == "ground" else names.index(before[n]) for n in names)
@@ -104,6 +104,6 @@ def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any)
     return Build(RodTree(tuple(elastic_rods), GRAVITY), joints, driven)
 
 
-def _elastic(rod: Rod, stiffness: Any, ratio: Any, moved: Any) -> Rod:
-    damping = 2.0 * ratio * (stiffness * moved) ** 0.5
+def _elastic(rod: Rod, stiffness: Any, ratio: Any, mass: Any) -> Rod:
+    damping = 2.0 * ratio * (stiffness * mass) ** 0.5
     return replace(rod, stiffness=stiffness, damping=damping)

@@ -110,21 +110,23 @@ class ExoskeletonGait:
     ) -> tuple[GaitOutputs, dict[str, Floats]]:
         """Simulate the single support. Raises `Diverged` if the integration fails."""
         conditions = _conditions(scenario)
-        chosen = cast(Mapping[str, float], design)
+        design_values = cast(Mapping[str, float], design)
         duration = float(single_support(self.rods, conditions))
         deviation = 0.0
         if self.feed_forward:
-            run, deviation = self._guided(chosen, conditions)
+            run, deviation = self._planned_run(design_values, conditions)
         else:
-            run = self._followed(chosen, conditions)
+            run = self._tracking_run(design_values, conditions)
         if run.status is not SimulationStatus.DONE:
             raise Diverged(run.message, reason=run.status.name.lower())
         output_of = {v.name: run.y[:, i] for i, v in enumerate(self._simulator.system.outputs)}
-        exoskeleton = _built(self.rods, chosen, conditions)
+        exoskeleton = _built(self.rods, design_values, conditions)
         moments = np.column_stack([output_of[n] for n in output_of if n.startswith("Mp")])
         stretch = np.column_stack([output_of[n] for n in output_of if n.startswith("stretch_")])
-        pulled = (
-            stretch * np.array([exoskeleton.tree.rods[i].rest_length for i in exoskeleton.legs]) * chosen["stiffness"]
+        tensions = (
+            stretch
+            * np.array([exoskeleton.tree.rods[i].rest_length for i in exoskeleton.legs])
+            * design_values["stiffness"]
         )
         saturated = (np.abs(moments) >= self.limit * (1.0 - 1e-12)).any(axis=1)
         distance = float(np.trapezoid(output_of["squared_error"], run.t))
@@ -134,7 +136,7 @@ class ExoskeletonGait:
             peak_moment=float(np.abs(moments).max()),
             energy=float(np.trapezoid(output_of["drive_power"], run.t) if self.feed_forward else run.x[-1, -1]),
             compression=float(max(0.0, -stretch.min())),
-            tension=float(max(0.0, pulled.max())),
+            tension=float(max(0.0, tensions.max())),
             saturation_share=float(saturated.mean()),
             effort=float(np.trapezoid((moments**2).sum(axis=1), run.t)),
         )
@@ -145,18 +147,18 @@ class ExoskeletonGait:
             "distance": np.sqrt(output_of["squared_error"]),
         }
         if "scene" in arrays:
-            all_arrays["scene"] = drawing(self.rods, chosen, conditions, run.x)
+            all_arrays["scene"] = drawing(self.rods, design_values, conditions, run.x)
         return outputs, {name: all_arrays[name] for name in arrays}
 
-    def _followed(self, chosen: Mapping[str, float], conditions: Mapping[str, float]) -> Trajectory:
+    def _tracking_run(self, design: Mapping[str, float], conditions: Mapping[str, float]) -> Trajectory:
         """The drives follow the recorded motion."""
         times = np.linspace(0.0, float(single_support(self.rods, conditions)), _SAMPLES)
-        return self._simulator.run(start(self.rods, chosen, conditions), times, p=chosen, q=conditions)
+        return self._simulator.run(start(self.rods, design, conditions), times, p=design, q=conditions)
 
-    def _guided(self, chosen: Mapping[str, float], conditions: Mapping[str, float]) -> tuple[Trajectory, float]:
+    def _planned_run(self, design: Mapping[str, float], conditions: Mapping[str, float]) -> tuple[Trajectory, float]:
         """The drives follow the motion that the program finds, simulated from where it begins; and its deviation."""
         problem = self.trajectory_problem(conditions)
-        solution = solve_design(problem, chosen, Options(scheme="radau", intervals=self.intervals))
+        solution = solve_design(problem, design, Options(scheme="radau", intervals=self.intervals))
         phase, system = solution.phase, self._simulator.system
         names = tuple(v.name for v in system.controls)
         values = np.column_stack([phase.values[n] for n in names])
@@ -164,7 +166,7 @@ class ExoskeletonGait:
         first = {v.name: float(phase.values[v.name][0]) for v in system.states}
         times = np.linspace(phase.t0, phase.tf, _SAMPLES)
         deviations = SignalTable(phase.times, values, names)
-        run = self._simulator.run(first, times, p=chosen, q=conditions, signals=deviations)
+        run = self._simulator.run(first, times, p=design, q=conditions, signals=deviations)
         return run, phase.integrals["deviation"]
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
@@ -177,7 +179,7 @@ class ExoskeletonGait:
         middle = {"stiffness": 5e4, "link_damping": 0.3, "frequency": 15.0, "drive_damping": 1.0}
         ends = [start(self.rods, middle, conditions, at)[:-1] for at in (0.0, duration)]
         names, n = [v.name for v in walker_system.states], self.rods
-        squeezed = [v.name for v in walker_system.outputs if v.name.startswith("stretch_")]
+        stretch_names = [v.name for v in walker_system.outputs if v.name.startswith("stretch_")]
         phase = Phase(
             walker_system,
             tf=duration,
@@ -185,7 +187,7 @@ class ExoskeletonGait:
             bounds=dict.fromkeys(controls, (-0.3, 0.3)),
             path={
                 **{n: Constraint(_value_of(n), -self.limit, self.limit, "N m") for n in moments},
-                **{n: Constraint(_value_of(n), -self.max_compression, math.inf, "") for n in squeezed},
+                **{n: Constraint(_value_of(n), -self.max_compression, math.inf, "") for n in stretch_names},
             },
             integrals={
                 "distance": Integral(lambda v: v["squared_error"], unit="m^2 s"),
@@ -198,30 +200,30 @@ class ExoskeletonGait:
         # A step begins with the deviations from the recorded motion with which the one before it ended: of angles, of
         # lengths from those at rest under the load, and of the rates of both.
         (first, rates, load, _), (last, later, end_load, _) = (
-            [np.asarray(r, dtype=np.float64).ravel() for r in _recorded(n)(at, _row(conditions))]
+            [np.asarray(r, dtype=np.float64).ravel() for r in _recording(n)(at, _row(conditions))]
             for at in (0.0, duration)
         )
-        unloaded, steady = np.zeros(2 * n), np.zeros(n)
+        angle_zeros, steady = np.zeros(2 * n), np.zeros(n)
         change = np.concatenate([last - first, steady, later - rates, steady])
-        shortening = np.concatenate([unloaded, load - end_load, unloaded, steady])
+        shortening = np.concatenate([angle_zeros, load - end_load, angle_zeros, steady])
 
-        def repeated(e: Any) -> Any:
-            moved = [e.final[name] - e.initial[name] for name in names]
-            return ca.vertcat(*moved) - change - shortening / e["stiffness"]
+        def periodic_gap(e: Any) -> Any:
+            changes = [e.final[name] - e.initial[name] for name in names]
+            return ca.vertcat(*changes) - change - shortening / e["stiffness"]
 
-        same = {"same_deviations": Constraint(repeated, 0.0, 0.0)}
+        periodicity = {"same_deviations": Constraint(periodic_gap, 0.0, 0.0)}
 
-        def penalised(e: Any) -> Any:
+        def total_cost(e: Any) -> Any:
             return e.integral["distance"] + self.deviation_weight * e.integral["deviation"]
 
         return TrajectoryProblem(
             [phase],
-            cost=penalised,
-            constraints=same,
+            cost=total_cost,
+            constraints=periodicity,
             guess=middle,
             figures={
                 "tracking_error": lambda e: (e.integral["distance"] / duration + 1e-12) ** 0.5,
-                "penalised_error": lambda e: (penalised(e) / duration + 1e-12) ** 0.5,
+                "penalised_error": lambda e: (total_cost(e) / duration + 1e-12) ** 0.5,
                 "effort": lambda e: e.integral["effort"],
             },
         )
@@ -232,13 +234,13 @@ def start(size: Size, design: Mapping[str, float], conditions: Mapping[str, floa
 
     Raises `InvalidDesign` if a link collapses under the weight.
     """
-    angles, rates, axial, rest = (
-        np.asarray(r, dtype=np.float64).ravel() for r in _recorded(size)(at, _row(conditions))
+    angles, rates, axial, rest_lengths = (
+        np.asarray(r, dtype=np.float64).ravel() for r in _recording(size)(at, _row(conditions))
     )
-    lengths = rest - axial / design["stiffness"]
-    if not (lengths > 0.2 * rest).all():
+    lengths = rest_lengths - axial / design["stiffness"]
+    if not (lengths > 0.2 * rest_lengths).all():
         raise InvalidDesign(f"stiffness: at {design['stiffness']:g} N/m a link collapses under the weight")
-    return np.concatenate([angles, lengths, rates, np.zeros(len(rest)), [0.0]])
+    return np.concatenate([angles, lengths, rates, np.zeros(len(rest_lengths)), [0.0]])
 
 
 def drawing(size: Size, design: Mapping[str, float], conditions: Mapping[str, float], states: Floats) -> Floats:
@@ -276,16 +278,16 @@ def _simulators(size: Size, limit: float, rtol: float, *, feed_forward: bool) ->
 
 
 @lru_cache(maxsize=2)
-def _recorded(size: Size) -> Any:
+def _recording(size: Size) -> Any:
     """(time, conditions) -> recorded angles, their rates, the axial forces of the rigid model, lengths at rest."""
     time, row = ca.SX.sym("t"), ca.SX.sym("conditions", len(CONDITIONS))
     conditions = {name: row[i] for i, name in enumerate(CONDITIONS)}
     exoskeleton = build(size, conditions["mass"], conditions["height"], ca.SX(1.0), ca.SX(0.0))
     recorded_motion, n = reference(exoskeleton, time, conditions), exoskeleton.tree.n
-    rest, none = exoskeleton.tree.column("rest_length"), objects(ca.SX.zeros(n))
+    rest_lengths, none = exoskeleton.tree.column("rest_length"), objects(ca.SX.zeros(n))
     forces = inverse_dynamics(
         exoskeleton.tree,
-        np.concatenate([recorded_motion.phi, recorded_motion.psi, rest]),
+        np.concatenate([recorded_motion.phi, recorded_motion.psi, rest_lengths]),
         np.concatenate([recorded_motion.dphi, recorded_motion.dpsi, none]),
         np.concatenate([recorded_motion.d2phi, recorded_motion.d2psi, none]),
     )
@@ -293,5 +295,5 @@ def _recorded(size: Size) -> Any:
         ca.vertcat(*recorded_motion.phi, *recorded_motion.psi),
         ca.vertcat(*recorded_motion.dphi, *recorded_motion.dpsi),
     )
-    results = [angles, rates, ca.vertcat(*forces[2 * n :]), ca.vertcat(*rest)]
+    results = [angles, rates, ca.vertcat(*forces[2 * n :]), ca.vertcat(*rest_lengths)]
     return ca.Function("recorded", [time, row], results)

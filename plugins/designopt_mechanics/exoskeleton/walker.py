@@ -130,7 +130,7 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
         outputs=[
             *((Variable(name, "N m"), moment) for name, moment in joints),
             (Variable("drive_power", "W"), power),
-            *_measured(exoskeleton, aims, q, dq, moments, passive, rates),
+            *_measures(exoskeleton, aims, q, dq, moments, passive, rates),
         ],
         time=time,
     )
@@ -142,26 +142,26 @@ def _moments(
     """Of azimuth and elevation the moment of every joint by computed torque; those of undriven joints are not used."""
     tree, n = exoskeleton.tree, exoskeleton.tree.n
     w, z = (objects(design[name]) for name in ("frequency", "drive_damping"))  # arrays of one entry
-    rest = tree.column("rest_length")
+    rest_lengths = tree.column("rest_length")
     none = objects(ca.SX.zeros(n))
     aims = [aims_of.phi, aims_of.psi]
     if deviation.numel():
         aims[0] = aims[0] + objects(deviation)
     accelerations = []
-    followed = [i in exoskeleton.driven or tree.rods[i].name == "stance_foot" for i in range(n)]
+    follows_aim = [i in exoskeleton.driven or tree.rods[i].name == "stance_foot" for i in range(n)]
     for k, (aim, rate, second) in enumerate(
         zip(aims, (aims_of.dphi, aims_of.dpsi), (aims_of.d2phi, aims_of.d2psi), strict=True)
     ):
         at, speed = q[k * n : (k + 1) * n], dq[k * n : (k + 1) * n]
-        steered = second + 2.0 * z * w * (rate - speed) + w**2 * (aim - at)
+        acceleration = second + 2.0 * z * w * (rate - speed) + w**2 * (aim - at)
         accelerations.append(
-            np.array([a if f else ca.SX(0.0) for a, f in zip(steered, followed, strict=True)], dtype=object)
+            np.array([a if f else ca.SX(0.0) for a, f in zip(acceleration, follows_aim, strict=True)], dtype=object)
         )
-    rigid = np.concatenate([q[: 2 * n], rest])
-    needed = inverse_dynamics(
+    rigid = np.concatenate([q[: 2 * n], rest_lengths])
+    efforts = inverse_dynamics(
         tree, rigid, np.concatenate([dq[: 2 * n], none]), np.concatenate([*accelerations, none])
     )  # fmt: skip
-    return [_sums(exoskeleton, needed[:n]), _sums(exoskeleton, needed[n : 2 * n])]
+    return [_sums(exoskeleton, efforts[:n]), _sums(exoskeleton, efforts[n : 2 * n])]
 
 
 def _passive(exoskeleton: Build, aims_of: Reference, q: Any, dq: Any) -> list[Any]:
@@ -178,20 +178,20 @@ def _passive(exoskeleton: Build, aims_of: Reference, q: Any, dq: Any) -> list[An
     return moments
 
 
-def _measured(
+def _measures(
     exoskeleton: Build, aims_of: Reference, q: Any, dq: Any, moments: Any, passive: Any, rates: Any
 ) -> list[tuple[Variable, Any]]:
     """Distances, compression, energy and the power that leaves through dampers and enters through joints."""
     tree, n = exoskeleton.tree, exoskeleton.tree.n
-    rest = tree.column("rest_length")
+    rest_lengths = tree.column("rest_length")
     ends, _ = places(tree, q)
-    aims, _ = places(tree, np.concatenate([aims_of.phi, aims_of.psi, rest]))
+    aims, _ = places(tree, np.concatenate([aims_of.phi, aims_of.psi, rest_lengths]))
     names = [rod.name for rod in tree.rods]
-    watched = [names.index(name) for name in ("stance_thigh", "stance_shank", "swing_shank")]
-    error = sum(((ends[i] - aims[i]) ** 2).sum() for i in watched) / len(watched)
-    stretch = (q[2 * n :] - rest) / rest
+    rods = [names.index(name) for name in ("stance_thigh", "stance_shank", "swing_shank")]
+    error = sum(((ends[i] - aims[i]) ** 2).sum() for i in rods) / len(rods)
+    stretch = (q[2 * n :] - rest_lengths) / rest_lengths
     energy = energies(tree, q, dq)
-    damped = (tree.column("damping") * dq[2 * n :] ** 2).sum()
+    damped_power = (tree.column("damping") * dq[2 * n :] ** 2).sum()
     joint_power = sum(
         (m[i] if i in exoskeleton.driven else p[i]) * r[i]
         for m, p, r in zip(moments, passive, rates, strict=True)
@@ -202,7 +202,7 @@ def _measured(
         *((Variable(f"stretch_{names[i]}", ""), stretch[i]) for i in exoskeleton.legs),
         (Variable("energy", "J"), energy.kinetic + energy.weight + energy.elastic),
         (Variable("joint_power", "W"), joint_power),
-        (Variable("damped_power", "W"), damped),
+        (Variable("damped_power", "W"), damped_power),
     ]
 
 

@@ -81,16 +81,16 @@ class Closure:
             y = y - ca.solve(slope, value)
         inside = [ca.logic_and(q[i] >= low, q[i] <= high) for i, (low, high) in enumerate(self.ranges)]
         every = inside[0]
-        for one in inside[1:]:
-            every = ca.logic_and(every, one)
+        for condition in inside[1:]:
+            every = ca.logic_and(every, condition)
         return ca.if_else(every, y, np.nan)
 
 
 def _functions(closure: Closure) -> tuple[Any, Any]:
     """(q, y) -> equations, their derivative by y; and the symbols' function with the derivative by q."""
     q, y = ca.SX.sym("q", len(closure.coordinates)), ca.SX.sym("y", len(closure.unknowns))
-    named = {n: q[i] for i, n in enumerate(closure.coordinates)} | {n: y[i] for i, n in enumerate(closure.unknowns)}
-    phi = ca.vertcat(*(ca.SX(e) for e in closure.equations(named)))
+    symbols = {n: q[i] for i, n in enumerate(closure.coordinates)} | {n: y[i] for i, n in enumerate(closure.unknowns)}
+    phi = ca.vertcat(*(ca.SX(e) for e in closure.equations(symbols)))
     if phi.numel() != y.numel():
         raise ValueError(f"a closure has {phi.numel()} equations for {y.numel()} unknowns")
     slope = ca.densify(ca.jacobian(phi, y))
@@ -119,18 +119,18 @@ def _solve(closure: Closure) -> None:
     first = tuple(int(i) for i in np.unravel_index(np.argmin(((grid - at) ** 2).sum(-1)), shape))
     solutions = np.full((*shape, len(y)), np.nan)
     worst_residual = worst_condition = 0.0
-    solved: dict[tuple[int, ...], Floats] = {}
+    node_solutions: dict[tuple[int, ...], Floats] = {}
     front = [(first, at, y)]
     while front:
         index, origin, before = front.pop(0)
-        if index in solved:
+        if index in node_solutions:
             continue
         value, error, condition = _follow(closure, residual, by_q, origin, before, grid[index])
-        solved[index] = solutions[index] = value
+        node_solutions[index] = solutions[index] = value
         worst_residual, worst_condition = max(worst_residual, error), max(worst_condition, condition)
         for k, step in itertools.product(range(len(shape)), (-1, 1)):
             near = (*index[:k], index[k] + step, *index[k + 1 :])
-            if 0 <= near[k] < closure.nodes and near not in solved:
+            if 0 <= near[k] < closure.nodes and near not in node_solutions:
                 front.append((near, grid[index], value))
     object.__setattr__(closure, "_fit", _coefficients(solutions, axis))
     object.__setattr__(closure, "residual", worst_residual)
@@ -157,10 +157,10 @@ def _polynomial(closure: Closure, q: Any) -> Any:
         low, high = closure.ranges[along]
         x = (2.0 * q[along] - (low + high)) / (high - low)
         terms = [evaluate(part, along + 1) for part in coefficients]
-        one = next_term = ca.SX.zeros(len(closure.unknowns))
+        partial_sum = next_term = ca.SX.zeros(len(closure.unknowns))
         for term in reversed(terms[1:]):
-            one, next_term = 2.0 * x * one - next_term + term, one
-        return x * one - next_term + terms[0]
+            partial_sum, next_term = 2.0 * x * partial_sum - next_term + term, partial_sum
+        return x * partial_sum - next_term + terms[0]
 
     return evaluate(closure._fit, 0)
 
@@ -191,7 +191,7 @@ def _follow(
     closure: Closure, residual: Any, by_q: Any, origin: Floats, y: Floats, target: Floats
 ) -> tuple[Floats, float, float]:
     """The solution at `target` on the branch of `y` at `origin`, with shorter steps where the tangent misses it."""
-    progress, stride, missed = 0.0, 1.0, 0.0
+    progress, stride, jump = 0.0, 1.0, 0.0
     error = condition = 0.0
     while progress < 1.0:
         stride = min(stride, 1.0 - progress)
@@ -199,9 +199,9 @@ def _follow(
         _, slope = (np.asarray(r, dtype=np.float64) for r in residual(q, y))
         tangent = -np.linalg.solve(slope, np.asarray(by_q(q, y), dtype=np.float64) @ (goal - q))
         try:
-            reached, error, condition = _newton(closure, residual, goal, y + tangent)
-            missed = float(np.abs(reached - y - tangent).max())
-            lost = missed > 0.5 * float(np.abs(tangent).max()) + _SAME_BRANCH
+            solution, error, condition = _newton(closure, residual, goal, y + tangent)
+            jump = float(np.abs(solution - y - tangent).max())
+            lost = jump > 0.5 * float(np.abs(tangent).max()) + _SAME_BRANCH
         except ClosureError:
             if stride < 1e-3:
                 raise
@@ -209,11 +209,9 @@ def _follow(
         if lost:
             stride *= 0.5
             if stride < 1e-4:
-                raise ClosureError(
-                    f"the branch is lost at {_as_text(closure, goal)}: the solution jumps by {missed:.3g}"
-                )
+                raise ClosureError(f"the branch is lost at {_as_text(closure, goal)}: the solution jumps by {jump:.3g}")
             continue
-        y, progress = reached, progress + stride
+        y, progress = solution, progress + stride
         stride *= 2.0
     if progress == 0.0:
         y, error, condition = _newton(closure, residual, target, y)
@@ -229,10 +227,10 @@ def _check_fit(closure: Closure, residual: Any, axis: Floats, lows: Floats, high
         at = 0.5 * (lows + highs) + 0.5 * (highs - lows) * np.array(fractions)
         guess = np.asarray(fit(at), dtype=np.float64).ravel()
         exact, _, _ = _newton(closure, residual, at, guess)
-        missed = float(np.abs(exact - guess).max())
-        if missed > _FIT * max(1.0, float(np.abs(exact).max())):
+        error = float(np.abs(exact - guess).max())
+        if error > _FIT * max(1.0, float(np.abs(exact).max())):
             raise ClosureError(
-                f"{closure.nodes} nodes are too few for the loop: at {_as_text(closure, at)} they miss by {missed:.3g};"
+                f"{closure.nodes} nodes are too few for the loop: at {_as_text(closure, at)} they miss by {error:.3g};"
                 " give more nodes or a smaller range"
             )
 

@@ -59,9 +59,9 @@ class Formula:
         try:
             tree = ast.parse(self.text.strip(), mode="eval").body
         except SyntaxError as error:
-            united = _UNITED.search(self.text)
-            offset = united.start() if united else max(0, (error.offset or 1) - 1)
-            reason = _NO_UNITS.format(united.group()) if united else error.msg
+            unit_match = _UNITED.search(self.text)
+            offset = unit_match.start() if unit_match else max(0, (error.offset or 1) - 1)
+            reason = _NO_UNITS.format(unit_match.group()) if unit_match else error.msg
             raise FormulaError(f"not a formula: {reason}", offset) from None
         except (RecursionError, MemoryError, ValueError):
             raise FormulaError("not a formula: nested too deeply or with characters that are not allowed") from None

@@ -60,9 +60,9 @@ class Piecewise:
         at = z[self.coordinate]
         low, high = self.range
         inner = ca.fmin(ca.fmax(at, low), high) if self.outside == "linear" else at
-        left, *chosen = _choose(inner, x[1:-1], [x[:-1], *c])
-        value, slope = chosen[0], ca.SX(0.0)
-        for power in chosen[1:]:
+        left, *coefficients = _choose(inner, x[1:-1], [x[:-1], *c])
+        value, slope = coefficients[0], ca.SX(0.0)
+        for power in coefficients[1:]:
             slope = slope * (inner - left) + value
             value = value * (inner - left) + power
         if self.outside == "linear":
@@ -73,15 +73,15 @@ class Piecewise:
     def _check_smooth(self, x: Floats, c: Floats) -> None:
         h = np.diff(x)
         derivative = c
-        for what in ("value", "slope", "curvature"):
+        for quantity in ("value", "slope", "curvature"):
             ends = sum((row * h ** (len(derivative) - 1 - i) for i, row in enumerate(derivative)), np.zeros(len(h)))
             starts = derivative[-1]
             jump = np.abs(ends[:-1] - starts[1:])
             size = np.maximum(np.abs(derivative * h ** np.arange(len(derivative) - 1, -1, -1)[:, None]).max(), 1e-300)
             if (jump > _SMOOTH * size).any():
-                where = x[1:-1][int(np.argmax(jump))]
+                knot = x[1:-1][int(np.argmax(jump))]
                 raise ValueError(
-                    f"a function of '{self.coordinate}' jumps in its {what} at {where:g}; it must be twice"
+                    f"a function of '{self.coordinate}' jumps in its {quantity} at {knot:g}; it must be twice"
                     " continuously differentiable"
                 )
             powers = np.arange(len(derivative) - 1, 0, -1)[:, None]

@@ -40,10 +40,10 @@ def mechanism_system(
     multipliers = ca.SX.sym("multipliers", len(loops.labels) if len(loops.dependent) else 0)
     extra: list[tuple[Variable, Any, Any]] = []
     if multipliers.numel():
-        gap, curved = loops.equations()
+        gap, curvature = loops.equations()
         J = loops.jacobian
         forces = forces + J.T @ multipliers
-        closing = J @ state.ddz + curved + 2.0 * stabilisation * (J @ state.dz) + stabilisation**2 * gap
+        closing = J @ state.ddz + curvature + 2.0 * stabilisation * (J @ state.dz) + stabilisation**2 * gap
         extra = [
             (Variable(f"multiplier_{i + 1}", "N"), multipliers[i], -closing[i]) for i in range(multipliers.numel())
         ]

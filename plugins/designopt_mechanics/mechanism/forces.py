@@ -78,13 +78,13 @@ class LoopForces:
             )
         self.state, self.time, self.p = loops.state, mechanism.time, loops.p
         self._loads = mechanism.forces_on(self.state)
-        self.cut_forces = ca.SX.sym("cut", sum(cut.axes.shape[1] for cut in loops.lifted.cuts))
-        self.labels = [cut.meet.name for cut in loops.lifted.cuts for _ in range(cut.axes.shape[1])]
+        self.cut_forces = ca.SX.sym("cut", sum(cut.axes.shape[1] for cut in loops.lifted_tree.cuts))
+        self.labels = [cut.meet.name for cut in loops.lifted_tree.cuts for _ in range(cut.axes.shape[1])]
 
     # --------------------------------------------------------------------------------------------------- expressions
 
     @cached_property
-    def needed(self) -> Any:
+    def generalised_forces(self) -> Any:
         """(m, 1) the generalised forces that the motion needs beside laws, loads and the drives of the file."""
         mechanism = self.loops.mechanism
         acting = mechanism.passive(self.state) + self._drives
@@ -107,7 +107,7 @@ class LoopForces:
     def cut_vectors(self) -> Mapping[str, Any]:
         """Of each meeting the force (3, 1) on its first point, in the axes of the ground."""
         vectors, at = {}, 0
-        for cut in self.loops.lifted.cuts:
+        for cut in self.loops.lifted_tree.cuts:
             k = cut.axes.shape[1]
             vectors[cut.meet.name] = ca.SX(cut.axes) @ self.cut_forces[at : at + k]
             at += k
@@ -116,40 +116,40 @@ class LoopForces:
     @cached_property
     def balance(self) -> tuple[Any, Any]:
         """A (rows, k) and b (rows, 1) of the equations A lambda = b along the free directions of passive joints."""
-        lifted, mechanism = self.loops.lifted, self.loops.mechanism
-        if not lifted.cuts:
+        lifted_tree, mechanism = self.loops.lifted_tree, self.loops.mechanism
+        if not lifted_tree.cuts:
             return ca.SX(0, 0), ca.SX(0, 1)
-        free = TreeState.symbols(lifted.tree)
-        needed = inverse_dynamics(free, mechanism.gravity, self._loads)
-        J = ca.jacobian(lifted.gap(free), free.z)
+        free = TreeState.symbols(lifted_tree.tree)
+        generalised_forces = inverse_dynamics(free, mechanism.gravity, self._loads)
+        J = ca.jacobian(lifted_tree.gap(free), free.z)
         f = ca.Function(
-            "free", [free.z, free.dz, free.ddz, self.state.z, self.state.dz, self.time, self.p], [needed, J]
+            "free", [free.z, free.dz, free.ddz, self.state.z, self.state.dz, self.time, self.p], [generalised_forces, J]
         )
-        variables = lifted.variables(self.state.named)
+        variables = lifted_tree.variables(self.state.named)
         c, dc, ddc = variables, self.state.rate(variables), self.state.acceleration(variables)
-        needed, J = f(c, dc, ddc, self.state.z, self.state.dz, self.time, self.p)
+        generalised_forces, J = f(c, dc, ddc, self.state.z, self.state.dz, self.time, self.p)
         acting = mechanism.passive(self.state) + self._drives
         for name in mechanism.tree.names:
             i = mechanism.tree.names.index(name)
-            if name in lifted.tree.names:
-                needed[lifted.tree.names.index(name)] -= acting[i]
+            if name in lifted_tree.tree.names:
+                generalised_forces[lifted_tree.tree.names.index(name)] -= acting[i]
         slopes = ca.jacobian(variables, self.state.z)
         rows, right = [], []
         for columns, matrix in self._directions(slopes):
             rows.append(matrix.T @ J[:, columns].T)
-            right.append(matrix.T @ needed[columns])
+            right.append(matrix.T @ generalised_forces[columns])
         return ca.densify(ca.vertcat(ca.SX(0, J.shape[0]), *rows)), ca.densify(ca.vertcat(ca.SX(0, 1), *right))
 
     def _cut_loads(self) -> list[Load]:
         loads = []
-        for cut in self.loops.lifted.cuts:
+        for cut in self.loops.lifted_tree.cuts:
             force = self.cut_vectors[cut.meet.name]
             loads += [force_on(self.state, cut.meet.first, force), force_on(self.state, cut.meet.second, -force)]
         return loads
 
     def _directions(self, slopes: Any) -> list[tuple[list[int], Any]]:
         """Per passive joint the indices of its variables and the directions (v, r) in which it is free."""
-        lifted, names = self.loops.lifted, self.loops.lifted.tree.names
+        lifted_tree, names = self.loops.lifted_tree, self.loops.lifted_tree.tree.names
         structure = self._structure
         directions = []
         for frame, columns in structure.by_frame.items():
@@ -161,7 +161,9 @@ class LoopForces:
                 if passive:
                     directions.append((columns, slopes[columns, passive]))
                 continue
-            free = [c for c in columns if c not in driven and not (structure.coupled and names[c] in lifted.functions)]
+            free = [
+                c for c in columns if c not in driven and not (structure.couplers and names[c] in lifted_tree.functions)
+            ]
             if free:
                 directions.append((free, ca.SX.eye(len(free))))
         return directions
@@ -169,57 +171,59 @@ class LoopForces:
     @cached_property
     def _structure(self) -> _Structure:
         """How the loops' joints are free: judged at the reference posture."""
-        loops, lifted = self.loops, self.loops.lifted
+        loops, lifted_tree = self.loops, self.loops.lifted_tree
         p = np.array(loops.mechanism.column())
         z = loops.start(p)[None]
-        named = self.state.named
-        variables = lifted.variables(named)
+        coordinates = self.state.named
+        variables = lifted_tree.variables(coordinates)
         slopes_of = ca.Function(
             "slopes", [self.state.z, self.p], [variables, ca.densify(ca.jacobian(variables, self.state.z))]
         )
         c, slopes = (np.asarray(r, dtype=np.float64) for r in slopes_of(z[0], p))
-        free = TreeState.symbols(lifted.tree)
-        gap = lifted.gap(free)
+        free = TreeState.symbols(lifted_tree.tree)
+        gap = lifted_tree.gap(free)
         J = np.asarray(
             ca.Function("J", [free.z, self.p], [ca.densify(ca.jacobian(gap, free.z))])(c, p), dtype=np.float64
         )
-        moved = {
-            lifted.frame_of[n] for i, n in enumerate(lifted.tree.names) if np.abs(J[:, i]).max(initial=0.0) > 1e-12
+        loop_frames = {
+            lifted_tree.frame_of[n]
+            for i, n in enumerate(lifted_tree.tree.names)
+            if np.abs(J[:, i]).max(initial=0.0) > 1e-12
         }
-        in_loops = [i for i, n in enumerate(lifted.tree.names) if lifted.frame_of[n] in moved]
+        in_loops = [i for i, n in enumerate(lifted_tree.tree.names) if lifted_tree.frame_of[n] in loop_frames]
         tangent = self.tangent(z, p)[0]
         by_frame: dict[str, list[int]] = {}
         for i in in_loops:
-            by_frame.setdefault(lifted.frame_of[lifted.tree.names[i]], []).append(i)
+            by_frame.setdefault(lifted_tree.frame_of[lifted_tree.tree.names[i]], []).append(i)
         moving = {
             frame: [k for k in range(slopes.shape[1]) if np.abs(slopes[columns, k]).max() > 1e-12]
             for frame, columns in by_frame.items()
         }
         freedom = _rank((slopes @ tangent)[in_loops])
         held_lengths = self._lengths(c, slopes @ tangent, in_loops)
-        closed = _rank(np.vstack([J, held_lengths]))
-        functions = [i for i in in_loops if lifted.tree.names[i] in lifted.functions]
-        extra = len(in_loops) - closed - freedom
-        path = [np.eye(len(lifted.tree.names))[:, c] if len(moving[f]) >= len(c) else _embedded(slopes, c, moving[f])
-                for f, c in by_frame.items()]  # fmt: skip
-        S = np.hstack(path) if path else np.zeros((len(lifted.tree.names), 0))
+        closing_rank = _rank(np.vstack([J, held_lengths]))
+        functions = [i for i in in_loops if lifted_tree.tree.names[i] in lifted_tree.functions]
+        extra = len(in_loops) - closing_rank - freedom
+        path = [np.eye(len(lifted_tree.tree.names))[:, c] if len(moving[f]) >= len(c)
+                else _path_columns(slopes, c, moving[f]) for f, c in by_frame.items()]  # fmt: skip
+        S = np.hstack(path) if path else np.zeros((len(lifted_tree.tree.names), 0))
         along_path = extra > 0 and S.shape[1] - _rank(J @ S) == freedom
-        coupled = extra > 0 and not along_path
-        if coupled and (extra != len(functions) or not loops.mechanism.couplers):
+        couplers = extra > 0 and not along_path
+        if couplers and (extra != len(functions) or not loops.mechanism.couplers):
             raise TreeError(
-                ", ".join(lifted.frame_of[lifted.tree.names[i]] for i in functions) or ", ".join(by_frame),
+                ", ".join(lifted_tree.frame_of[lifted_tree.tree.names[i]] for i in functions) or ", ".join(by_frame),
                 "joint forces",
                 "joint functions couple these frames beyond what the points that meet explain: state the points that "
                 "meet of every loop, or couplers: true if what couples the joints acts within them",
             )
         if not loops.mechanism.couplers:
             self._check_outside(slopes, set(by_frame))
-        return _Structure(by_frame, moving, along_path, coupled)
+        return _Structure(by_frame, moving, along_path, couplers)
 
     def _lengths(self, c: Floats, moving: Floats, in_loops: Sequence[int]) -> Floats:
         """(k, n) slopes of the lengths of quaternions that a relation keeps: they transmit nothing."""
-        names, rows = self.loops.lifted.tree.names, []
-        for frame in self.loops.lifted.tree.frames:
+        names, rows = self.loops.lifted_tree.tree.names, []
+        for frame in self.loops.lifted_tree.tree.frames:
             for motion in frame.motions:
                 if isinstance(motion, Ball) and all(name in names for name in motion.quaternion):
                     row, columns = np.zeros(len(names)), [names.index(str(name)) for name in motion.quaternion]
@@ -230,11 +234,11 @@ class LoopForces:
 
     def _check_outside(self, slopes: Floats, in_loops: set[str]) -> None:
         """Raises `TreeError` for frames outside of the stated loops that joint functions couple."""
-        lifted = self.loops.lifted
+        lifted_tree = self.loops.lifted_tree
         by_frame: dict[str, list[int]] = {}
-        for i, name in enumerate(lifted.tree.names):
-            if lifted.frame_of[name] not in in_loops and np.abs(slopes[i]).max(initial=0.0) > 0.0:
-                by_frame.setdefault(lifted.frame_of[name], []).append(i)
+        for i, name in enumerate(lifted_tree.tree.names):
+            if lifted_tree.frame_of[name] not in in_loops and np.abs(slopes[i]).max(initial=0.0) > 0.0:
+                by_frame.setdefault(lifted_tree.frame_of[name], []).append(i)
         rows = [i for columns in by_frame.values() for i in columns]
         if _rank(slopes[rows]) < sum(_rank(slopes[columns]) for columns in by_frame.values()):
             raise TreeError(
@@ -248,12 +252,12 @@ class LoopForces:
 
     def solve(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
         """Efforts and cut forces of a motion. Raises `RedundantLoop` where they are not determined."""
-        solved = self._solved(motion, p)
+        joint_forces = self._joint_forces(motion, p)
         if self.redundant == "refuse" and self._across[1].numel():
-            self._refuse_across(motion, solved, p)
-        return solved
+            self._refuse_across(motion, joint_forces, p)
+        return joint_forces
 
-    def _solved(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
+    def _joint_forces(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
         if self._cuts_are_multipliers:
             solution, left, size = self._multipliers(motion.z, motion.dz, motion.ddz, motion.time, p)
             if (left <= _ROUND_OFF * np.maximum(size, 1e-9)).all():  # not where a system is singular, or not finite
@@ -289,7 +293,7 @@ class LoopForces:
     def _cuts_are_multipliers(self) -> bool:
         """Whether the multipliers of the loops' equations are the cut forces: no joint functions, nothing redundant."""
         loops = self.loops
-        is_plain = not loops.lifted.functions and not loops.mechanism.relations and bool(self.driven)
+        is_plain = not loops.lifted_tree.functions and not loops.mechanism.relations and bool(self.driven)
         return is_plain and self.labels == loops.labels
 
     @cached_property
@@ -298,18 +302,20 @@ class LoopForces:
         drives = ca.SX.eye(self.state.z.numel())[:, self._driven]
         J = self.loops.jacobian if self.labels else ca.SX(0, self.state.z.numel())
         matrix = ca.horzcat(drives, J.T)
-        needed = ca.densify(self.needed)
-        solution = ca.solve(matrix, needed)
-        left = ca.norm_inf(matrix @ solution - needed)
-        return self._rows("multipliers", ca.cse([solution, left, ca.norm_inf(needed) + ca.norm_inf(solution)]))
+        generalised_forces = ca.densify(self.generalised_forces)
+        solution = ca.solve(matrix, generalised_forces)
+        left = ca.norm_inf(matrix @ solution - generalised_forces)
+        return self._rows(
+            "multipliers", ca.cse([solution, left, ca.norm_inf(generalised_forces) + ca.norm_inf(solution)])
+        )
 
     def efforts(self, motion: MotionRows, p: Sequence[float]) -> Floats:
         """(n, f) of the driven coordinates, by virtual work along the free directions of the mechanism."""
         if not self.driven:
             return np.zeros((len(motion.z), 0))
-        (needed,) = self._needed_rows(motion.z, motion.dz, motion.ddz, motion.time, p)
+        (generalised_forces,) = self._generalised_force_rows(motion.z, motion.dz, motion.ddz, motion.time, p)
         tangent = self.tangent(motion.z, np.asarray(p, dtype=np.float64))
-        right = np.einsum("nmf,nm->nf", tangent, needed.reshape(len(motion.z), -1))
+        right = np.einsum("nmf,nm->nf", tangent, generalised_forces.reshape(len(motion.z), -1))
         drives = np.swapaxes(tangent[:, self._driven, :], 1, 2)
         return np.asarray(np.linalg.solve(drives, right[..., None])[..., 0], dtype=np.float64)
 
@@ -332,25 +338,25 @@ class LoopForces:
             return
         p = self.loops.mechanism.column()
         z = self.loops.start(p)[None]
-        rest = MotionRows(np.zeros(1), z, np.zeros_like(z), np.zeros_like(z))
+        motion = MotionRows(np.zeros(1), z, np.zeros_like(z), np.zeros_like(z))
         arguments = [self.state.z, self.state.dz, self.state.ddz, self.time, self.p]
         balance = ca.Function("balance", arguments, [ca.densify(part) for part in self.balance])
-        A, b = (np.asarray(part, dtype=np.float64) for part in balance(z[0], rest.dz[0], rest.ddz[0], 0.0, p))
+        A, b = (np.asarray(part, dtype=np.float64) for part in balance(z[0], motion.dz[0], motion.ddz[0], 0.0, p))
         if not (np.isfinite(A).all() and np.isfinite(b).all()):  # a task names it as the status of its postures
             return
         _, sizes, V = np.linalg.svd(A, full_matrices=False)
         self._refuse((sizes < _UNDETERMINED * sizes[:1])[None], V[None], len(A))
         if self._across[1].numel():
             cuts: Floats = np.linalg.lstsq(A, b.ravel(), rcond=None)[0].astype(np.float64)
-            self._refuse_across(rest, SolvedForces(np.zeros((1, 0)), cuts[None]), p)
+            self._refuse_across(motion, SolvedForces(np.zeros((1, 0)), cuts[None]), p)
 
     @cached_property
     def _across(self) -> tuple[list[str], Any]:
         """Meetings in a plane, and the forces (k, 1) in joints of their loops across it that may differ from zero."""
         names, forces = [], []
-        for cut in self.loops.lifted.cuts:
-            for frame in self.loops.lifted.frames_between(cut.meet) if cut.fixed.size else ():
-                force = ca.simplify(ca.SX(cut.fixed.T) @ self.wrenches[frame][0])
+        for cut in self.loops.lifted_tree.cuts:
+            for frame in self.loops.lifted_tree.frames_between(cut.meet) if cut.fixed_axes.size else ():
+                force = ca.simplify(ca.SX(cut.fixed_axes.T) @ self.wrenches[frame][0])
                 for part in ca.vertsplit(force):
                     if not part.is_zero():
                         names.append(cut.meet.name)
@@ -362,12 +368,16 @@ class LoopForces:
         arguments = [self.state.z, self.state.dz, self.state.ddz, self.time, self.p, self.cut_forces]
         return Rows(ca.Function("across", arguments, [ca.densify(self._across[1])]), compiled=False)
 
-    def _refuse_across(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> None:
+    def _refuse_across(self, motion: MotionRows, joint_forces: SolvedForces, p: Sequence[float]) -> None:
         """Raises `RedundantLoop` where joints of a planar loop carry loads across its plane."""
         names, _ = self._across
-        (forces,) = self._across_rows(motion.z, motion.dz, motion.ddz, motion.time, p, solved.cuts)
+        (forces,) = self._across_rows(motion.z, motion.dz, motion.ddz, motion.time, p, joint_forces.cuts)
         largest = np.abs(forces.reshape(len(motion.z), -1)).max(axis=0)
-        size = max(1e-6, float(np.abs(solved.cuts).max(initial=0.0)), float(np.abs(solved.efforts).max(initial=0.0)))
+        size = max(
+            1e-6,
+            float(np.abs(joint_forces.cuts).max(initial=0.0)),
+            float(np.abs(joint_forces.efforts).max(initial=0.0)),
+        )
         if largest.max() > _UNBALANCED * size:
             raise RedundantLoop(
                 f"the loop closed by {names[int(largest.argmax())]} is planar, and its joints carry up to "
@@ -383,9 +393,9 @@ class LoopForces:
         row = int(np.argmax(small.any(axis=1)))
         null = np.eye(k) - V[row][~small[row]].T @ V[row][~small[row]]
         meets = {self.labels[i] for i in range(k) if np.abs(null[i]).max() > 1e-6}
-        lifted = self.loops.lifted
+        lifted_tree = self.loops.lifted_tree
         frames = dict.fromkeys(
-            n for cut in lifted.cuts if cut.meet.name in meets for n in lifted.frames_between(cut.meet)
+            n for cut in lifted_tree.cuts if cut.meet.name in meets for n in lifted_tree.frames_between(cut.meet)
         )
         raise RedundantLoop(
             f"the loops closed by {', '.join(sorted(meets))} are redundant: the forces in the joints of "
@@ -394,8 +404,8 @@ class LoopForces:
         )
 
     @cached_property
-    def _needed_rows(self) -> Rows:
-        return self._rows("needed", [ca.cse(self.needed)])
+    def _generalised_force_rows(self) -> Rows:
+        return self._rows("needed", [ca.cse(self.generalised_forces)])
 
     @cached_property
     def _balance_rows(self) -> Rows:
@@ -422,13 +432,13 @@ class _Structure:
     by_frame: Mapping[str, list[int]]
     moving: Mapping[str, list[int]]
     along_path: bool
-    coupled: bool
+    couplers: bool
 
 
-def _embedded(slopes: Floats, rows: list[int], columns: list[int]) -> Floats:
-    embedded = np.zeros((len(slopes), len(columns)))
-    embedded[rows] = slopes[np.ix_(rows, columns)]
-    return embedded
+def _path_columns(slopes: Floats, rows: list[int], columns: list[int]) -> Floats:
+    path_slopes = np.zeros((len(slopes), len(columns)))
+    path_slopes[rows] = slopes[np.ix_(rows, columns)]
+    return path_slopes
 
 
 def _rank(matrix: Floats) -> int:

@@ -31,7 +31,7 @@ class Cut:
 
     meet: Meet
     axes: Floats
-    fixed: Floats
+    fixed_axes: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,9 @@ class LiftedTree:
     frame_of: Mapping[str, str]
     cuts: tuple[Cut, ...]
 
-    def variables(self, named: Mapping[str, Any]) -> Any:
+    def variables(self, coordinates: Mapping[str, Any]) -> Any:
         """(n, 1) the joint variables as expressions of the mechanism's coordinates."""
-        parts = [self.functions[n](named) if n in self.functions else named[n] for n in self.tree.names]
+        parts = [self.functions[n](coordinates) if n in self.functions else coordinates[n] for n in self.tree.names]
         return ca.vertcat(ca.SX(0, 1), *(ca.SX(part) for part in parts))
 
     def gap(self, state: TreeState) -> Any:
@@ -74,7 +74,7 @@ def gap_along(state: TreeState, meet: Meet, axes: Floats) -> Any:
     return ca.SX(axes.T) @ (state.position(meet.first) - state.position(meet.second))
 
 
-def lifted(mechanism: Mechanism) -> LiftedTree:
+def lift(mechanism: Mechanism) -> LiftedTree:
     """The lifted tree of a mechanism. Raises `TreeError` for points that no joint can bring together."""
     tree = mechanism.tree
     by_name = {c.name: c for c in tree.coordinates}
@@ -144,11 +144,11 @@ def _cuts(mechanism: Mechanism, tree: Tree) -> tuple[Cut, ...]:
         basis, sizes, _ = np.linalg.svd(slopes) if slopes.size else (np.eye(3), np.zeros(0), None)
         rank = int((sizes > _FIXED * max(largest, 1e-30)).sum())
         if rank == moving.sum():
-            axes, fixed = np.eye(3)[:, moving], np.eye(3)[:, ~moving]
+            axes, fixed_axes = np.eye(3)[:, moving], np.eye(3)[:, ~moving]
         else:
-            axes, fixed = basis[:, :rank], basis[:, rank:]
-        apart = np.abs(fixed.T @ values[0][0]).max(initial=0.0)
+            axes, fixed_axes = basis[:, :rank], basis[:, rank:]
+        apart = np.abs(fixed_axes.T @ values[0][0]).max(initial=0.0)
         if apart > 1e-9:
             raise TreeError(meet.name, "meet", f"the points stay {apart:.3g} m apart: no joint moves them together")
-        cuts.append(Cut(meet, axes, fixed))
+        cuts.append(Cut(meet, axes, fixed_axes))
     return tuple(cuts)

@@ -19,7 +19,7 @@ from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt.lazy import scipy
-from designopt_mechanics.mechanism.lifted import LiftedTree, gap_along, lifted
+from designopt_mechanics.mechanism.lifted import LiftedTree, gap_along, lift
 from designopt_mechanics.mechanism.mechanism import Mechanism
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import TreeError
@@ -73,11 +73,11 @@ class LoopSolver:
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
-        self.lifted: LiftedTree = lifted(mechanism)
+        self.lifted_tree: LiftedTree = lift(mechanism)
         self.state = TreeState.symbols(mechanism.tree)
         self.p = mechanism.p
-        parts = [gap_along(self.state, cut.meet, cut.axes) for cut in self.lifted.cuts]
-        labels = [cut.meet.name for cut in self.lifted.cuts for _ in range(cut.axes.shape[1])]
+        parts = [gap_along(self.state, cut.meet, cut.axes) for cut in self.lifted_tree.cuts]
+        labels = [cut.meet.name for cut in self.lifted_tree.cuts for _ in range(cut.axes.shape[1])]
         parts += [ca.SX(relation.equation(self.state.named)) for relation in mechanism.relations]
         self._every = ca.vertcat(ca.SX(0, 1), *parts)
         labels += [relation.name for relation in mechanism.relations]
@@ -109,26 +109,26 @@ class LoopSolver:
             )
         return solution
 
-    def posture(self, stated: Mapping[str, float], p: ArrayLike, branch: str = "") -> Floats:
-        """(m,) the closed posture at the `stated` independent coordinates, or as many others, followed from the start.
+    def posture(self, coordinates: Mapping[str, float], p: ArrayLike, branch: str = "") -> Floats:
+        """(m,) the closed posture at the independent `coordinates`, or as many others, followed from the start.
 
         Raises `CannotClose` with the gap, and `ValueError` for other coordinates.
         """
         names, loops = self.mechanism.tree.names, self
-        closed = self.start(p, branch)
+        start = self.start(p, branch)
         leading = [names[i] for i in self.independent]
-        if not set(stated) <= set(leading):
-            if len(stated) != len(leading) or not set(stated) <= set(names):
+        if not set(coordinates) <= set(leading):
+            if len(coordinates) != len(leading) or not set(coordinates) <= set(names):
                 raise ValueError(
                     f"give values of the independent coordinates ({', '.join(leading)}), or of as many others"
                 )
-            loops = LoopSolver(replace(self.mechanism, independent=tuple(stated)))
-        target = closed[loops.independent].copy()
+            loops = LoopSolver(replace(self.mechanism, independent=tuple(coordinates)))
+        target = start[loops.independent].copy()
         for i, index in enumerate(loops.independent):
-            target[i] = stated.get(names[index], target[i])
-        rows = loops.follow(closed, target[None], p)
+            target[i] = coordinates.get(names[index], target[i])
+        rows = loops.follow(start, target[None], p)
         if not rows.closed[0]:
-            text = ", ".join(f"{n} = {v:g}" for n, v in stated.items())
+            text = ", ".join(f"{n} = {v:g}" for n, v in coordinates.items())
             raise CannotClose(f"the loops do not close at {text}: a gap of {rows.gap[0]:.3g} stays", rows.gap[0])
         return np.asarray(rows.z[0])
 
@@ -177,7 +177,7 @@ class LoopSolver:
     def wire_gaps(self) -> dict[str, Any]:
         """Gaps (m or rad) of wires over surfaces by what they mean: positive where there is no such way."""
         wires = (*self.mechanism.wires, *(spring.wire for spring in self.mechanism.springs))
-        return {what: gap for w in wires if any(w.overs) for what, gap in obstacles(self.state, w).items()}
+        return {meaning: gap for w in wires if any(w.overs) for meaning, gap in obstacles(self.state, w).items()}
 
     def rates(self, z: Floats, dzi: ArrayLike, p: ArrayLike) -> Floats:
         """(n, m) rates of all coordinates at rates `dzi` (n, f) of the independent ones."""
@@ -186,7 +186,7 @@ class LoopSolver:
         if len(self.dependent):
             J = self.slopes(z, p)
             independent_part = np.einsum("nkm,nm->nk", J, dz)
-            dz[:, self.dependent] = -_solved(J[:, :, self.dependent], independent_part)
+            dz[:, self.dependent] = -_solutions(J[:, :, self.dependent], independent_part)
         return dz
 
     def accelerations(self, z: Floats, dz: Floats, ddzi: ArrayLike, p: ArrayLike) -> Floats:
@@ -194,9 +194,9 @@ class LoopSolver:
         ddz = np.zeros_like(z)
         ddz[:, self.independent] = ddzi
         if len(self.dependent):
-            J, (curved,) = self.slopes(z, p), self._curvature(z, dz, p)
-            independent_part = np.einsum("nkm,nm->nk", J, ddz) + curved.reshape(len(z), -1)
-            ddz[:, self.dependent] = -_solved(J[:, :, self.dependent], independent_part)
+            J, (curvature,) = self.slopes(z, p), self._curvature(z, dz, p)
+            independent_part = np.einsum("nkm,nm->nk", J, ddz) + curvature.reshape(len(z), -1)
+            ddz[:, self.dependent] = -_solutions(J[:, :, self.dependent], independent_part)
         return ddz
 
     def condition(self, z: Floats, p: ArrayLike) -> Floats:
@@ -217,8 +217,8 @@ class LoopSolver:
     def equations(self) -> tuple[Any, Any]:
         """The gap (k, 1) and its second rate at no acceleration (k, 1)."""
         along = ca.SX.sym("along", self.state.z.numel())
-        curved = ca.jtimes(ca.jtimes(self.gap, self.state.z, along), self.state.z, along)
-        return self.gap, ca.substitute(curved, along, self.state.dz)
+        curvature = ca.jtimes(ca.jtimes(self.gap, self.state.z, along), self.state.z, along)
+        return self.gap, ca.substitute(curvature, along, self.state.dz)
 
     @cached_property
     def jacobian(self) -> Any:
@@ -300,11 +300,11 @@ class LoopSolver:
             good = np.abs(gap).max(axis=(1, 2)) <= 0.01 * CLOSED
             if good.all():
                 break
-            postures[:, self.dependent] -= _solved(J[:, :, self.dependent], gap[..., 0])
+            postures[:, self.dependent] -= _solutions(J[:, :, self.dependent], gap[..., 0])
             if not np.isfinite(postures).all():
                 break
-        missed = np.abs(postures - guess).max(axis=1)
-        good &= missed <= 0.5 * np.abs(step).max(axis=1) + _SAME_BRANCH
+        prediction_errors = np.abs(postures - guess).max(axis=1)
+        good &= prediction_errors <= 0.5 * np.abs(step).max(axis=1) + _SAME_BRANCH
         return postures[: len(rows) if good.all() else int(np.argmin(good))]
 
     def _advance(self, z: Floats, target: Floats, p: Floats, patience: int = _PATIENCE) -> tuple[Floats, float]:
@@ -327,11 +327,11 @@ class LoopSolver:
             guess = z.copy()
             guess[self.independent] = goal
             guess[self.dependent] += step
-            reached, gap = self._newton(guess, p)
+            posture, gap = self._newton(guess, p)
             if gap <= CLOSED:
-                missed = float(np.abs(reached - guess).max())
-                if missed <= 0.5 * float(np.abs(step).max()) + _SAME_BRANCH:
-                    z, progress, stride = reached, progress + stride, 2.0 * stride
+                prediction_error = float(np.abs(posture - guess).max())
+                if prediction_error <= 0.5 * float(np.abs(step).max()) + _SAME_BRANCH:
+                    z, progress, stride = posture, progress + stride, 2.0 * stride
                     continue
             stride, patience = 0.5 * stride, patience - 1
             if patience < 0:  # the way to the target does not close, or loses its branch
@@ -360,8 +360,8 @@ class LoopSolver:
         J = J[rows]
         names = self.mechanism.tree.names
         if self.mechanism.independent:
-            chosen = {names.index(n) for n in self.mechanism.independent}
-            dependent = [i for i in range(m) if i not in chosen]
+            independent = {names.index(n) for n in self.mechanism.independent}
+            dependent = [i for i in range(m) if i not in independent]
         else:
             columns = _independent_rows(J.T[::-1], 1e-3)
             dependent = sorted(m - 1 - i for i in columns)
@@ -386,15 +386,15 @@ class LoopSolver:
         middle, half = tree.reference.copy(), np.array([_REACH if c.unit == "m" else np.pi for c in tree.coordinates])
         low, high = np.maximum(low, middle - half), np.minimum(high, middle + half)
         for _ in range(_ASSEMBLIES):
-            reached, smallest = self._newton(rng.uniform(low, high), p, self._movable())
+            assembly, smallest = self._newton(rng.uniform(low, high), p, self._movable())
             if smallest <= CLOSED:
                 return CannotClose(
                     f"the loops do not close near the reference posture ({self._text(middle)}), but do at "
-                    f"{self._text(reached)}: give reference values near such an assembly",
+                    f"{self._text(assembly)}: give reference values near such an assembly",
                     gap,
                 )
             if smallest < gap:
-                posture, gap = reached, smallest
+                posture, gap = assembly, smallest
         return CannotClose(
             f"the loops close in no posture: from the reference ({self._text(middle)}) and {_ASSEMBLIES} others "
             f"a gap of at least {gap:.3g} stays, at {self._widest(posture, p)} in {self._text(posture)}; "
@@ -417,17 +417,17 @@ class LoopSolver:
 
 def _independent_rows(matrix: Floats, tolerance: float = _DEPENDENT) -> list[int]:
     """Indices of rows that do not depend on those before them."""
-    chosen: list[int] = []
+    indices: list[int] = []
     basis = np.zeros((0, matrix.shape[1]))
     largest = float(np.linalg.norm(matrix, axis=1).max(initial=0.0))
     for i, row in enumerate(matrix):
-        rest = row - basis.T @ (basis @ row)
-        rest -= basis.T @ (basis @ rest)
-        length = float(np.linalg.norm(rest))
+        residual = row - basis.T @ (basis @ row)
+        residual -= basis.T @ (basis @ residual)
+        length = float(np.linalg.norm(residual))
         if length > tolerance * max(float(np.linalg.norm(row)), 1e-9 * largest) and length > 1e-12:
-            chosen.append(i)
-            basis = np.vstack([basis, rest / length])
-    return chosen
+            indices.append(i)
+            basis = np.vstack([basis, residual / length])
+    return indices
 
 
 def _least(matrix: Floats, right: Floats, damping: int = 0) -> Floats:
@@ -437,8 +437,8 @@ def _least(matrix: Floats, right: Floats, damping: int = 0) -> Floats:
     """
     if damping:
         size = 0.01 * 4.0**damping * float(np.linalg.norm(matrix, 2)) ** 2 / 16.0
-        damped = matrix.T @ matrix + size * np.eye(matrix.shape[1])
-        return np.asarray(np.linalg.solve(damped, matrix.T @ right), dtype=np.float64)
+        normal_matrix = matrix.T @ matrix + size * np.eye(matrix.shape[1])
+        return np.asarray(np.linalg.solve(normal_matrix, matrix.T @ right), dtype=np.float64)
     if matrix.shape[0] == matrix.shape[1]:
         try:
             solution = np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
@@ -454,7 +454,7 @@ def _least_columns(matrix: Floats, right: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
 
 
-def _solved(matrices: Floats, right: Floats) -> Floats:
+def _solutions(matrices: Floats, right: Floats) -> Floats:
     """Solutions (n, k) of (n, k, k) systems, NaN where one is singular."""
     try:
         return np.asarray(np.linalg.solve(matrices, right[..., None])[..., 0], dtype=np.float64)

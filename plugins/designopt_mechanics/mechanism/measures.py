@@ -23,13 +23,13 @@ class Measure:
 
 def measures(mechanism: Mechanism, state: TreeState) -> dict[str, Measure]:
     """All measures by name: ``path_<point>_<axis>``, ``clearance_<name>``, ``angle_<name>``."""
-    named = {
+    by_name = {
         f"path_{name}_{axis}": Measure("m", state.position(point)[i])
         for name, point in mechanism.points.items()
         for i, axis in enumerate("xyz")
     }
-    named |= {f"clearance_{name}": Measure("m", _clearance(state, c)) for name, c in mechanism.clearances.items()}
-    return named | {f"angle_{name}": Measure("rad", _angle(state, a)) for name, a in mechanism.angles.items()}
+    by_name |= {f"clearance_{name}": Measure("m", _clearance(state, c)) for name, c in mechanism.clearances.items()}
+    return by_name | {f"angle_{name}": Measure("rad", _angle(state, a)) for name, a in mechanism.angles.items()}
 
 
 def _clearance(state: TreeState, clearance: Clearance) -> Any:

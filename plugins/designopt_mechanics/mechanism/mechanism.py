@@ -158,13 +158,13 @@ class Mechanism:
     def forces_on(self, state: TreeState) -> list[Load]:
         """What springs, contacts and loads do to the frames; `state` has rates."""
         scope = self.scope(state)
-        applied = [
+        point_loads = [
             load_at(
                 load.point.frame, state.position(load.point), *(_column(v, scope) for v in (load.force, load.moment))
             )
             for load in self.loads
         ]
-        return [*spring_loads(state, self.springs), *contact_loads(state, self.contacts), *applied]
+        return [*spring_loads(state, self.springs), *contact_loads(state, self.contacts), *point_loads]
 
     def passive(self, state: TreeState) -> Any:
         """(m, 1) the generalised forces of the laws of the coordinates."""

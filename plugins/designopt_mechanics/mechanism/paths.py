@@ -92,8 +92,8 @@ def no_path(text: str, paths: Iterable[str]) -> str:
         return f"'{text}' is not the path of a number that can vary; did you mean '{near}'?"
     parts = text.split(".")
     heads = [".".join(parts[:count]) + "." for count in range(len(parts), 0, -1)] + [""]
-    some = next((s for head in heads if (s := [path for path in all_paths if path.startswith(head)])), [])
-    return f"'{text}' is not the path of a number that can vary; there are {first_of(some, _SHOWN)}"
+    candidates = next((s for head in heads if (s := [path for path in all_paths if path.startswith(head)])), [])
+    return f"'{text}' is not the path of a number that can vary; there are {first_of(candidates, _SHOWN)}"
 
 
 def with_parameters(mechanism: Mechanism, by_path: Mapping[str, str]) -> Mechanism:

@@ -30,11 +30,11 @@ def body_notes(mechanism: Mechanism, numbers: Mapping[str, float]) -> Iterator[s
         return
     size, masses, inertias = _at(mechanism, moving, numbers)
     for (name, body), mass, inertia in zip(moving.items(), masses, inertias, strict=True):
-        largest, rest = float(inertia.max()), float(masses.sum() - mass)
+        largest, remaining_mass = float(inertia.max()), float(masses.sum() - mass)
         if not (mass > 0.0 and size > 0.0):
             continue
         gyration = math.sqrt(max(largest, 0.0) / mass)
-        ratio = mass / rest if rest > 0.0 else 0.0
+        ratio = mass / remaining_mass if remaining_mass > 0.0 else 0.0
         if gyration > max(_WIDE * size, _LENGTH):
             units = [unit for unit, factor in _UNITS.items() if gyration / math.sqrt(factor) <= size]
             yield (
@@ -56,10 +56,10 @@ def _heavy(ratio: float) -> str:
 
 def _moving(mechanism: Mechanism) -> dict[str, Body]:
     """The bodies on frames that move against the ground, by their frames."""
-    carried, bodies = set[str](), dict[str, Body]()
+    moving_frames, bodies = set[str](), dict[str, Body]()
     for frame in mechanism.tree.frames:
-        if frame.parent in carried or any(not isinstance(value, float | int) for value in values_of(frame)):
-            carried.add(frame.name)
+        if frame.parent in moving_frames or any(not isinstance(value, float | int) for value in values_of(frame)):
+            moving_frames.add(frame.name)
             if frame.body is not None:
                 bodies[frame.name] = frame.body
     return bodies
@@ -78,8 +78,8 @@ def _at(
     points = [Point(GROUND), *(Point(frame.name) for frame in tree.frames)]
     points += [Point(name, body.centre) for name, body in bodies.items()]
     points += [point for meet in mechanism.meets for point in (meet.first, meet.second)]
-    places = ca.horzcat(*(state.position(point) for point in points))
-    expressions = [places, *(e for body in bodies.values() for e in (ca.SX(body.mass), inertia_tensor(body)))]
+    positions = ca.horzcat(*(state.position(point) for point in points))
+    expressions = [positions, *(e for body in bodies.values() for e in (ca.SX(body.mass), inertia_tensor(body)))]
     function = ca.Function("bodies", [state.z, mechanism.p], [ca.densify(e) for e in expressions])
     values = [np.asarray(v, dtype=np.float64) for v in function(tree.reference, mechanism.column(numbers))]
     slides = [c.high - c.low for c in tree.coordinates if c.unit == "m" and math.isfinite(c.high - c.low)]

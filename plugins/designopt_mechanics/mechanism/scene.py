@@ -46,8 +46,8 @@ def drawing(
 ) -> Floats:
     """(n, vertices, 3) m: lines through places (3, 1), expressions of the state and `symbols`, at the postures `z` (n,
     m) and the values `p`; NaN between lines."""
-    places = ca.horzcat(*(position for line in lines for position in line))
-    function = ca.Function("scene", [state.z, ca.SX(0, 1) if symbols is None else symbols], [ca.densify(places.T)])
+    positions = ca.horzcat(*(position for line in lines for position in line))
+    function = ca.Function("scene", [state.z, ca.SX(0, 1) if symbols is None else symbols], [ca.densify(positions.T)])
     postures = np.atleast_2d(np.asarray(z, dtype=np.float64))
     rows = Rows(function, compiled=False)(postures, np.asarray(p, dtype=np.float64))
     vertices = rows[0].reshape(len(postures), -1, 3)
@@ -68,10 +68,10 @@ def _lines(mechanism: Mechanism) -> list[Sequence[Point]]:
         ends[frame.parent].append(frame.position)
         if frame.body is not None:
             ends[frame.name].append(frame.body.centre)
-    attached = [point for meet in mechanism.meets for point in (meet.first, meet.second)]
-    attached += [point for path in (*mechanism.wires, *(s.wire for s in mechanism.springs)) for point in path.points]
-    attached += [contact.point for contact in mechanism.contacts] + list(mechanism.points.values())
-    for point in attached:
+    points = [point for meet in mechanism.meets for point in (meet.first, meet.second)]
+    points += [point for path in (*mechanism.wires, *(s.wire for s in mechanism.springs)) for point in path.points]
+    points += [contact.point for contact in mechanism.contacts] + list(mechanism.points.values())
+    for point in points:
         ends[point.frame].append(point.position)
     lines: list[Sequence[Point]] = [[Point(GROUND), Point(GROUND)]]
     for name, positions in ends.items():
@@ -82,14 +82,14 @@ def _lines(mechanism: Mechanism) -> list[Sequence[Point]]:
 
 def _wire_places(state: TreeState, wire: Wire) -> list[Any]:
     """Places along a wire: its points, and arcs over surfaces."""
-    touched = iter(wire_path(state, wire).touched)
-    places = [state.position(wire.points[0])]
+    touches = iter(wire_path(state, wire).touches)
+    positions = [state.position(wire.points[0])]
     for end, overs in zip(wire.points[1:], wire.overs, strict=True):
         for _ in overs:
-            arc = next(touched).arc
-            places += [arc(share) for share in np.linspace(0.0, 1.0, _ARC).tolist()]
-        places.append(state.position(end))
-    return places
+            arc = next(touches).arc
+            positions += [arc(share) for share in np.linspace(0.0, 1.0, _ARC).tolist()]
+        positions.append(state.position(end))
+    return positions
 
 
 def _rings(state: TreeState, surfaces: Iterable[Surface]) -> list[list[Any]]:
@@ -108,11 +108,13 @@ def _rings(state: TreeState, surfaces: Iterable[Surface]) -> list[list[Any]]:
 
 def _different(positions: Sequence[Any]) -> list[Any]:
     """Positions other than the origin, each once; expressions are kept."""
-    chosen: list[Any] = []
+    distinct_positions: list[Any] = []
     for position in positions:
         expression = ca.SX(list(position) if isinstance(position, tuple) else position)
         if expression.is_constant() and not np.asarray(ca.evalf(expression)).any():
             continue
-        if not any(ca.is_equal(expression, ca.SX(list(q) if isinstance(q, tuple) else q), 3) for q in chosen):
-            chosen.append(position)
-    return chosen
+        if not any(
+            ca.is_equal(expression, ca.SX(list(q) if isinstance(q, tuple) else q), 3) for q in distinct_positions
+        ):
+            distinct_positions.append(position)
+    return distinct_positions

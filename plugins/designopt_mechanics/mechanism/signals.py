@@ -61,34 +61,34 @@ class MotionSignals:
         """In the order of the columns."""
         return tuple(s.name for s in self.signals)
 
-    def rows(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> Floats:
+    def rows(self, motion: MotionRows, joint_forces: SolvedForces, p: Sequence[float]) -> Floats:
         """(n, s) the signals of a motion."""
-        arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, solved.efforts, solved.cuts)
+        arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, joint_forces.efforts, joint_forces.cuts)
         return self._rows(*arrays)[0].reshape(len(motion.time), -1)
 
     def slopes(
-        self, motion: MotionRows, solved: SolvedForces, p: Sequence[float], prescribed: Floats | None
+        self, motion: MotionRows, joint_forces: SolvedForces, p: Sequence[float], coordinate_slopes: Floats | None
     ) -> tuple[Floats, Floats]:
         """Derivatives by the parameters: of the signals (n, s, np), and of coordinates, rates, accelerations and
         multipliers of the loops (n, 3 m + r, np).
 
-        `prescribed` (n, 3 f, np) are those of the independent coordinates, their rates and accelerations; None at rest,
-        where a posture follows from the balance.
+        `coordinate_slopes` (n, 3 f, np) are those of the independent coordinates, their rates and accelerations; None
+        at rest, where a posture follows from the balance.
         """
-        if solved.cuts.shape[1] and self.forces.redundant == "least_squares" and self.forces.is_redundant:
+        if joint_forces.cuts.shape[1] and self.forces.redundant == "least_squares" and self.forces.is_redundant:
             raise ValueError("least-squares forces of redundant loops have no derivatives")
         n, q = len(motion.time), len(p)
-        multipliers = self.multipliers(motion, solved, p)
-        arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, solved.efforts, solved.cuts, multipliers)
+        multipliers = self.multipliers(motion, joint_forces, p)
+        arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, joint_forces.efforts, joint_forces.cuts, multipliers)
         R_y, R_p, s_y, s_p = self._slopes(*arrays)
         k = R_p.reshape(n, -1, q).shape[1] if q else 0
         R_y, R_p = R_y.reshape(n, k, -1), R_p.reshape(n, k, q)
         right = R_p.copy()
-        if prescribed is None:
+        if coordinate_slopes is None:
             free = len(self.forces.loops.independent)
             R_y, right = R_y[:, free:], right[:, free:]
         else:
-            right[:, : prescribed.shape[1]] -= prescribed
+            right[:, : coordinate_slopes.shape[1]] -= coordinate_slopes
         y_p = -np.linalg.pinv(R_y) @ right
         result: Floats = s_p.reshape(n, -1, q) + s_y.reshape(n, len(self.signals), -1) @ y_p
         return result, y_p[:, : 3 * motion.z.shape[1] + multipliers.shape[1]]
@@ -113,19 +113,19 @@ class MotionSignals:
         J = f.loops.jacobian if len(f.loops.dependent) else ca.SX(0, f.state.z.numel())
         E = ca.SX.eye(f.state.z.numel())[:, [f.loops.mechanism.tree.names.index(n) for n in f.driven]]
         mu = ca.SX.sym("mu", J.shape[0])
-        return mu, ca.horzcat(J.T, E), f.needed - J.T @ mu - E @ self.efforts
+        return mu, ca.horzcat(J.T, E), f.generalised_forces - J.T @ mu - E @ self.efforts
 
-    def multipliers(self, motion: MotionRows, solved: SolvedForces, p: Sequence[float]) -> Floats:
+    def multipliers(self, motion: MotionRows, joint_forces: SolvedForces, p: Sequence[float]) -> Floats:
         """(n, r) of the loops' equations."""
         r, n = self.statics[0].numel(), len(motion.time)
         if not r:
             return np.zeros((n, 0))
         J = self.forces.loops.slopes(motion.z, p)
-        (needed,) = self.forces._needed_rows(motion.z, motion.dz, motion.ddz, motion.time, p)
-        needed = needed.reshape(n, -1)
+        (generalised_forces,) = self.forces._generalised_force_rows(motion.z, motion.dz, motion.ddz, motion.time, p)
+        generalised_forces = generalised_forces.reshape(n, -1)
         columns = [self.forces.loops.mechanism.tree.names.index(name) for name in self.forces.driven]
-        needed[:, columns] -= solved.efforts
-        result: Floats = (np.linalg.pinv(np.swapaxes(J, 1, 2)) @ needed[..., None])[..., 0]
+        generalised_forces[:, columns] -= joint_forces.efforts
+        result: Floats = (np.linalg.pinv(np.swapaxes(J, 1, 2)) @ generalised_forces[..., None])[..., 0]
         return result
 
     @cached_property
@@ -138,8 +138,8 @@ class MotionSignals:
         free = [int(i) for i in loops.independent]
         R = [state.z[free], state.dz[free], state.ddz[free]]
         if len(loops.dependent):
-            gap, curved = loops.equations()
-            R += [gap, loops.jacobian @ state.dz, loops.jacobian @ state.ddz + curved]
+            gap, curvature = loops.equations()
+            R += [gap, loops.jacobian @ state.dz, loops.jacobian @ state.ddz + curvature]
         R.append(statics)
         if f.labels:
             A, b = f.balance
@@ -187,8 +187,8 @@ class MotionSignals:
         mechanism, state, parts = self.forces.loops.mechanism, self.forces.state, []
         for spring, tension in zip(mechanism.springs, ca.vertsplit(tensions(state, mechanism.springs)), strict=True):
             parts.append((MechanismSignal(f"tension_{spring.wire.name}", "N", "of the spring"), tension))
-            for name, touched in _touched(spring.wire, wire_path(state, spring.wire)):
-                press = tension * _size(touched.pulls[0] + touched.pulls[1])
+            for name, touch in _named_touches(spring.wire, wire_path(state, spring.wire)):
+                press = tension * _size(touch.pulls[0] + touch.pulls[1])
                 parts.append((MechanismSignal(f"press_{name}", "N", "of the spring on the surface"), press))
         forces = contact_forces(state, mechanism.contacts)
         for i, contact in enumerate(mechanism.contacts):
@@ -196,15 +196,13 @@ class MotionSignals:
         for wire in mechanism.wires:
             path = wire_path(state, wire)
             parts.append((MechanismSignal(f"length_{wire.name}", "m", "of the wire"), path.length))
-            for name, touched in _touched(wire, path):
-                parts.append(
-                    (MechanismSignal(f"wrap_{name}", "rad", "of the wire's arc on the surface"), touched.angle)
-                )
+            for name, touch in _named_touches(wire, path):
+                parts.append((MechanismSignal(f"wrap_{name}", "rad", "of the wire's arc on the surface"), touch.angle))
         return parts
 
     def _measures(self) -> list[tuple[MechanismSignal, Any]]:
-        measured = measures(self.forces.loops.mechanism, self.forces.state)
-        return [(MechanismSignal(n, m.unit, "of the posture"), m.expression) for n, m in measured.items()]
+        by_name = measures(self.forces.loops.mechanism, self.forces.state)
+        return [(MechanismSignal(n, m.unit, "of the posture"), m.expression) for n, m in by_name.items()]
 
 
 def reduced(take: str, time: Floats, values: Floats) -> tuple[float, Floats]:
@@ -236,12 +234,12 @@ def _weights(time: Floats) -> Floats:
     return np.concatenate([[0.5 * steps[0]], 0.5 * (steps[1:] + steps[:-1]), [0.5 * steps[-1]]])
 
 
-def _touched(wire: Wire, path: WirePath) -> list[tuple[str, Touched]]:
+def _named_touches(wire: Wire, path: WirePath) -> list[tuple[str, Touched]]:
     """What a wire touches, as ``<wire>_<surface>``; with a number where it touches a surface again."""
-    surfaces = [touched.over.surface.name for touched in path.touched]
+    surfaces = [touch.over.surface.name for touch in path.touches]
     times = [surfaces[: i + 1].count(name) for i, name in enumerate(surfaces)]
     names = (f"{wire.name}_{name}{f'_{k}' if k > 1 else ''}" for name, k in zip(surfaces, times, strict=True))
-    return list(zip(names, path.touched, strict=True))
+    return list(zip(names, path.touches, strict=True))
 
 
 def _size(vector: Any) -> Any:

@@ -66,7 +66,7 @@ def _component(at: At, scope: FileScope) -> Any:
     text = at.node.scalar
     is_name = isinstance(text, str) and (text in scope.names) and text not in scope.parameters
     if not isinstance(text, str) or (
-        not is_name and not any(n in text for n in (*scope.coordinates, *scope.functions, *scope.declared))
+        not is_name and not any(n in text for n in (*scope.coordinates, *scope.functions, *scope.function_names))
     ):
         return at.quantity("m")
     return scope.formula(at)

@@ -24,8 +24,8 @@ def coordinate(name: str, at: At) -> Coordinate:
     entries = at.mapping(("unit",), ("range", "reference", *LAW_KEYS))
     unit = cast(Literal["rad", "m", "1"], _unit(entries["unit"]))
     low, high = -float("inf"), float("inf")
-    if unit == "1" and (stated := next((key for key in LAW_KEYS if key in entries), None)):
-        raise entries[stated].wrong("is for a coordinate in rad or m; a component of a quaternion has none")
+    if unit == "1" and (law_key := next((key for key in LAW_KEYS if key in entries), None)):
+        raise entries[law_key].wrong("is for a coordinate in rad or m; a component of a quaternion has none")
     if "range" in entries:
         low, high = (item.number(unit) for item in entries["range"].items(2))
         if not low < high:
@@ -109,21 +109,22 @@ def loop(at: At, scope: FileScope) -> dict[str, Any]:
         low, high = (item.number(coordinates[name].unit) for item in entry.items(2))
         ranges[name] = (low, high)
     start = {name: entry.number("rad") for name, entry in named(entries["unknowns"]).items()}
-    places: dict[str, float] | None = None
+    start_coordinates: dict[str, float] | None = None
     if "at" in entries:
-        places = {}
+        start_coordinates = {}
         for name, entry in entries["at"].mapping().items():
             _check_coordinate(entry, name, coordinates)
-            places[name] = entry.number(coordinates[name].unit)
+            start_coordinates[name] = entry.number(coordinates[name].unit)
     if len(start) > _MOST_UNKNOWNS:
         raise entries["unknowns"].wrong(f"a loop has at most {_MOST_UNKNOWNS} unknowns")
     names = {**ranges, **start}
     formulas = []
     for item in entries["equations"].items(len(start)):
         formula = scope.formula(item, names)
-        if used := [n for n in formula.names if n in scope.parameters]:
+        if parameter_names := [n for n in formula.names if n in scope.parameters]:
             raise item.wrong(
-                f"'{used[0]}' is a parameter, which a loop with a fitted range does not follow; leave out 'coordinates'"
+                f"'{parameter_names[0]}' is a parameter, which a loop with a fitted range does not follow;"
+                " leave out 'coordinates'"
             )
         formulas.append(formula)
     nodes = int(entries["nodes"].number("")) if "nodes" in entries else 25
@@ -133,7 +134,13 @@ def loop(at: At, scope: FileScope) -> dict[str, Any]:
         )
     try:
         closure = Closure(
-            tuple(ranges), tuple(start), lambda v: [f(v) for f in formulas], list(ranges.values()), start, places, nodes
+            tuple(ranges),
+            tuple(start),
+            lambda v: [f(v) for f in formulas],
+            list(ranges.values()),
+            start,
+            start_coordinates,
+            nodes,
         )
     except ValueError as error:
         raise at.wrong(str(error)) from None
@@ -159,7 +166,7 @@ def value(at: At, unit: str, scope: FileScope) -> Value:
 
 def _is_length(at: At) -> bool:
     try:
-        at.number("rad", stated=True)
+        at.number("rad", certain=True)
     except Wrong:
         return True
     return False

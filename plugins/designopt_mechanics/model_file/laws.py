@@ -32,10 +32,10 @@ LAW_KEYS = (*_UNITS, "stops", "gear")
 
 def law(entries: Mapping[str, At], unit: str) -> CoordinateLaw | None:
     """The law in the `entries` of a coordinate in `unit`, None when they state none."""
-    stated = [key for key in LAW_KEYS if key in entries]
-    if not stated:
+    keys = [key for key in LAW_KEYS if key in entries]
+    if not keys:
         return None
-    values = {key: _number(key, entries[key], _UNITS[key][unit]) for key in stated if key in _UNITS}
+    values = {key: _number(key, entries[key], _UNITS[key][unit]) for key in keys if key in _UNITS}
     if "stops" in entries:
         for key, entry in entries["stops"].mapping(("stiffness",), ("dissipation", "softness")).items():
             values[f"stop_{key}"] = _number(key, entry, _STOP_UNITS[key][unit])
@@ -48,7 +48,7 @@ def law(entries: Mapping[str, At], unit: str) -> CoordinateLaw | None:
     try:
         return CoordinateLaw(**values)
     except CoordinateLawError as error:
-        raise entries.get(error.field, entries[stated[0]]).wrong(f"{error.field}: {error.message}") from None
+        raise entries.get(error.field, entries[keys[0]]).wrong(f"{error.field}: {error.message}") from None
 
 
 def gear_inertia(entries: Mapping[str, At], unit: str) -> Any:

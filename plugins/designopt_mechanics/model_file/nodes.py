@@ -71,17 +71,17 @@ class At:
         """The exception for a mistake at this node."""
         return Wrong(Finding(self.path, message, key=key, part=part))
 
-    def mapping(self, needed: tuple[str, ...] = (), possible: tuple[str, ...] | None = None) -> dict[str, At]:
-        """The entries; `possible` keys besides those `needed`, any when it is None."""
+    def mapping(self, required_keys: tuple[str, ...] = (), possible: tuple[str, ...] | None = None) -> dict[str, At]:
+        """The entries; `possible` keys besides those `required_keys`, any when it is None."""
         if self.node.entries is None:
             raise self.wrong("must be a mapping, key: value")
         entries = {key: At(node, (*self.path, key), self.variable) for key, (_, node) in self.node.entries.items()}
         if possible is not None:
-            keys = (*needed, *possible)
+            keys = (*required_keys, *possible)
             for key in entries:
                 if key not in keys:
                     raise self.wrong(f"no entry '{key}' here{nearest_or_all(key, keys)}", key=key)
-        for key in needed:
+        for key in required_keys:
             if key not in entries:
                 raise self.wrong(f"'{key}' is missing")
         return entries
@@ -109,8 +109,8 @@ class At:
             raise self.wrong("must be true or false")
         return self.node.scalar
 
-    def number(self, unit: str, *, stated: bool = False) -> float:
-        """A finite number in `unit`, which a text such as ``30 mm`` converts to; `stated` if the unit of
+    def number(self, unit: str, *, certain: bool = False) -> float:
+        """A finite number in `unit`, which a text such as ``30 mm`` converts to; `certain` if the unit of
         a plain number is certain."""
         value = self.node.scalar
         collection = self.node.entries is not None or self.node.items is not None
@@ -118,19 +118,19 @@ class At:
             raise self.wrong(f"must be a number{f' in {unit}' if unit else ''}")
         try:
             amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
-            converted = (
+            number = (
                 amount.value if amount.unit in (None, unit) else units.convert(amount.value, str(amount.unit), unit)
             )
         except (units.UnitError, OverflowError) as error:
             raise self.wrong(str(error) or "the number is too large") from None
-        if not math.isfinite(converted):
-            raise self.wrong(f"must be a finite number, not {converted}")
-        if unit == "rad" and amount.unit is None and not stated and abs(converted) > _TURN:
+        if not math.isfinite(number):
+            raise self.wrong(f"must be a finite number, not {number}")
+        if unit == "rad" and amount.unit is None and not certain and abs(number) > _TURN:
             raise self.wrong(
-                f"{converted:g} without a unit is in rad, more than a turn: "
-                f"write {converted:g} deg, or {converted:g} rad if it is meant"
+                f"{number:g} without a unit is in rad, more than a turn: "
+                f"write {number:g} deg, or {number:g} rad if it is meant"
             )
-        return converted
+        return number
 
     def numbers(self, unit: str) -> list[float]:
         """A list of numbers."""

@@ -102,9 +102,9 @@ def _parameter(name: str, at: At) -> MechanismParameter:
             units.check(unit)
         except units.UnitError as error:
             raise entries["unit"].wrong(str(error)) from None
-        value = entries["value"].number(unit, stated=True)
-    low = entries["low"].number(unit, stated="unit" in entries) if "low" in entries else -np.inf
-    high = entries["high"].number(unit, stated="unit" in entries) if "high" in entries else np.inf
+        value = entries["value"].number(unit, certain=True)
+    low = entries["low"].number(unit, certain="unit" in entries) if "low" in entries else -np.inf
+    high = entries["high"].number(unit, certain="unit" in entries) if "high" in entries else np.inf
     if not low <= value <= high:
         raise entries["value"].wrong(f"{value:g} is not within {low:g} to {high:g}")
     return MechanismParameter(name, unit, value, low, high, entries["why"].word() if "why" in entries else "")

@@ -70,8 +70,8 @@ def read(content: bytes, name: str, by_path: Mapping[str, str] | None = None) ->
     paths = {path_of(text): parameter for parameter, text in (by_path or {}).items()}
     parameters = FileParameters(paths)
     mechanism = _of_numbers(root, parameters)
-    if unused := [text for parameter, text in (by_path or {}).items() if parameter not in parameters.parameters]:
-        raise ValueError(no_path(unused[0], parameters.paths))
+    if unknown_paths := [text for parameter, text in (by_path or {}).items() if parameter not in parameters.parameters]:
+        raise ValueError(no_path(unknown_paths[0], parameters.paths))
     if not parameters.parameters:
         return mechanism
     symbolic = parameters.symbols()
@@ -114,7 +114,7 @@ def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechan
     dyads = _functions(entries, scope, findings, each)
     if findings.mistakes:
         return None
-    followed = [
+    equations = [
         relation
         for name, entry in (named(entries["loops"]) if "loops" in entries else {}).items()
         if is_followed(entry)
@@ -138,7 +138,7 @@ def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechan
     if "meet" in entries:
         pairs = {"meet": entries["meet"]} if entries["meet"].node.items is not None else named(entries["meet"])
         meets = tuple(findings.each(pairs, lambda name, entry: meet(name, entry, frame_names)).values())
-    moving = replace(scope, declared=(*scope.declared, "time", *(f"{n}_speed" for n in scope.coordinates)))
+    moving = replace(scope, function_names=(*scope.function_names, "time", *(f"{n}_speed" for n in scope.coordinates)))
     loads = each("loads", lambda name, entry: load(name, entry, frame_names, moving))
     drives = each("drives", lambda name, entry: _drive(name, entry, moving))
     points = each("points", lambda _, entry: point(entry.mapping(("on", "at"), ()), frame_names))
@@ -152,7 +152,7 @@ def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechan
         return None
     mechanism_parts: dict[str, Any] = {
         "gravity": gravity, "wires": tuple(wires.values()), "springs": tuple(springs.values()),
-        "contacts": tuple(contacts.values()), "meets": meets, "relations": tuple(followed), "independent": independent,
+        "contacts": tuple(contacts.values()), "meets": meets, "relations": tuple(equations), "independent": independent,
         "branches": branches, "parameters": tuple(parameters.parameters.values()), "loads": tuple(loads.values()),
         "drives": drives, "laws": {n: value for n, value in laws.items() if value is not None},
         "points": points, "clearances": clearances, "angles": angles,
@@ -171,22 +171,24 @@ def _scope(
 ) -> FileScope | None:
     """The names of the file: coordinates with the unknowns of followed loops, parameters, functions to come."""
     names = dict(coordinates)
-    declared = [*(named(entries["functions"]) if "functions" in entries else ())]
+    function_names = [*(named(entries["functions"]) if "functions" in entries else ())]
     for entry in (named(entries["loops"]) if "loops" in entries else {}).values():
         with findings.item():
             if is_followed(entry):
                 names |= followed_unknowns(entry)
             else:
-                declared += named(entry.mapping()["unknowns"]) if "unknowns" in entry.mapping() else []
-    declared += [f"{name}_{r}" for name in (named(entries["dyads"]) if "dyads" in entries else ()) for r in RESULTS]
-    every = [*names, *parameters.parameters, *declared]
+                function_names += named(entry.mapping()["unknowns"]) if "unknowns" in entry.mapping() else []
+    function_names += [
+        f"{name}_{r}" for name in (named(entries["dyads"]) if "dyads" in entries else ()) for r in RESULTS
+    ]
+    every = [*names, *parameters.parameters, *function_names]
     for section in ("parameters", "functions"):
         for name, entry in (entries[section].mapping() if section in entries else {}).items():
             if every.count(name) > 1:
                 raise entry.wrong(f"the name '{name}' is used twice: for a coordinate, parameter or function")
             if name == "time":
                 raise entry.wrong("'time' is the time in s; choose another name")
-    return FileScope(names, parameters.scope(), {}, tuple(declared))
+    return FileScope(names, parameters.scope(), {}, tuple(function_names))
 
 
 def _functions(
@@ -197,8 +199,8 @@ def _functions(
     if findings.mistakes:
         return {}
     _check_order(entries, scope)
-    fitted = {n: e for n, e in (named(entries["loops"]) if "loops" in entries else {}).items() if not is_followed(e)}
-    for results in findings.each(fitted, lambda _, entry: loop(entry, scope)).values():
+    loops = {n: e for n, e in (named(entries["loops"]) if "loops" in entries else {}).items() if not is_followed(e)}
+    for results in findings.each(loops, lambda _, entry: loop(entry, scope)).values():
         scope.functions.update(results)
     dyads: dict[str, FileDyad] = each("dyads", lambda _, entry: file_dyad(entry, scope))
     for name, dyad in dyads.items():
@@ -210,11 +212,9 @@ def _check_order(entries: Mapping[str, At], scope: FileScope) -> None:
     """Raises `Wrong` for functions that use each other in a circle."""
     uses = {name: getattr(f, "names", ()) for name, f in scope.functions.items()}
 
-    def reaches(name: str, target: str, visited: set[str]) -> bool:
+    def reaches(name: str, target: str, chain: set[str]) -> bool:
         return any(
-            n == target or (n not in visited and reaches(n, target, {*visited, n}))
-            for n in uses.get(name, ())
-            if n in uses
+            n == target or (n not in chain and reaches(n, target, {*chain, n})) for n in uses.get(name, ()) if n in uses
         )
 
     for name in uses:

@@ -50,18 +50,18 @@ class ScopedFormula:
 
 @dataclass(frozen=True, eq=False)
 class FileScope:
-    """The `coordinates` and `parameters` of a file, its `functions`, which reading fills, and `declared`, the names of
+    """The `coordinates` and `parameters` of a file, its `functions`, which reading fills, and the `function_names` of
     those to come."""
 
     coordinates: Mapping[str, Coordinate]
     parameters: Mapping[str, Any]
     functions: dict[str, Any]
-    declared: tuple[str, ...] = ()
+    function_names: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
         """Names that formulas may use."""
-        return list(dict.fromkeys((*self.coordinates, *self.parameters, *self.functions, *self.declared)))
+        return list(dict.fromkeys((*self.coordinates, *self.parameters, *self.functions, *self.function_names)))
 
     def formula(self, at: At, names: Mapping[str, Any] | None = None) -> ScopedFormula:
         """The formula at a node; `names` restricts it to these and the parameters.

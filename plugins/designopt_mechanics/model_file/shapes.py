@@ -26,8 +26,8 @@ def shaped_body(shape: str, at: At) -> Body:
     it, its width along the next axis and its corner there. `centre` (3) m states another centre of mass.
     """
     entries = at.mapping((shape, "density"), ("along", "centre"))
-    needed, possible = SHAPES[shape]
-    parts = entries[shape].mapping(needed, possible)
+    required_keys, possible = SHAPES[shape]
+    parts = entries[shape].mapping(required_keys, possible)
     size = {name: _length(entry) for name, entry in parts.items()}
     density = _density(entries["density"])
     along = _AXES.index(entries["along"].word(_AXES)) if "along" in entries else 0

@@ -129,7 +129,7 @@ class WireArms:
         if "scene" in arrays:
             state = TreeState.symbols(mechanism.tree)
             lines = [[state.position(point) for point in line] for line in self._lines()]
-            all_arrays["scene"] = drawing(state, [*lines, *drawn_wires(state, [self._moved(shift)])], z)
+            all_arrays["scene"] = drawing(state, [*lines, *drawn_wires(state, [self._wire_at(shift)])], z)
         return outputs, {name: all_arrays[name] for name in arrays}
 
     @cached_property
@@ -149,15 +149,15 @@ class WireArms:
     def _rows(self) -> Rows:
         """(z, shift) -> moment arm about the coordinate, length, and the moment that holds the weight."""
         mechanism = self._mechanism
-        k, still = mechanism.tree.names.index(self.coordinate), ca.SX.zeros(len(mechanism.tree.names))
-        state = TreeState(mechanism.tree, ca.SX.sym("z", still.numel()), still, still)
+        k, zeros = mechanism.tree.names.index(self.coordinate), ca.SX.zeros(len(mechanism.tree.names))
+        state = TreeState(mechanism.tree, ca.SX.sym("z", zeros.numel()), zeros, zeros)
         shift = ca.SX.sym("shift", 3)
-        wire = self._moved(shift)
+        wire = self._wire_at(shift)
         holding = inverse_dynamics(state, mechanism.gravity, mechanism.forces_on(state))[k]
         results = [moment_arms(state, [wire])[k], lengths(state, [wire]), holding]
         return Rows(ca.Function("wire", [state.z, shift], [ca.densify(r) for r in results]), compiled=False)
 
-    def _moved(self, shift: Any) -> Wire:
+    def _wire_at(self, shift: Any) -> Wire:
         """The wire with its last point moved by `shift` (3), numbers or symbols."""
         wire = self._mechanism.wire(self.wire)
         end = wire.points[-1]

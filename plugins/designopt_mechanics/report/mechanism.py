@@ -26,12 +26,12 @@ _TITLE = "Forces of the mechanism"
 def mechanism_signals(result: Result) -> Section | None:
     """The stored signals of the model `mechanism` over time, grouped by what they are."""
     motions = stored_arrays(result, "time")
-    stored = list(dict.fromkeys(name for arrays in motions.values() for name in arrays))
-    declared, figures = result.problem.model.plugin.arrays, []
+    array_names = list(dict.fromkeys(name for arrays in motions.values() for name in arrays))
+    quantities, figures = result.problem.model.plugin.arrays, []
     for title, quantity, prefixes in _FIGURES:
-        names = [name for name in stored if name.startswith(prefixes)]
+        names = [name for name in array_names if name.startswith(prefixes)]
         if names:
-            units = dict.fromkeys(declared[name].unit for name in names)
+            units = dict.fromkeys(quantities[name].unit for name in names)
             label = f"{quantity} [{' or '.join(units)}]"
             figures.append(selectable(title, motions, partial(_curves, names, label), height=360))
     if not figures:

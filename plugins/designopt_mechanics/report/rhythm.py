@@ -40,8 +40,8 @@ def rhythm_map(result: Result) -> Section | None:
         maps = []
         for word in words:
             rows = [i for i, v in enumerate(values) if v["rhythm"] == word and np.isfinite(worst[i])]
-            missed = int((worst[rows] > _MISSED).sum())
-            findings.append(f"{title}, {word}: beyond 5 % in {missed} of {len(rows)} designs.")
+            count = int((worst[rows] > _MISSED).sum())
+            findings.append(f"{title}, {word}: beyond 5 % in {count} of {len(rows)} designs.")
             angles, travels = ([float(values[i][n]) for i in rows] for n in ("elevation_angle", "travel"))
             maps.append(_plot(angles, travels, worst[rows]))
         figures.append(selected(title, {"Rhythm": words}, maps.__getitem__, bare_layout(**axes), height=420))
@@ -62,13 +62,13 @@ def _plot(angles: list[float], travels: list[float], differences: Floats) -> lis
         percent[y.index(travel), x.index(angle)] = 100.0 * difference
     low, high = np.floor(np.log10(np.nanmin(percent))), np.ceil(np.log10(np.nanmax(percent)))
     ticks = np.arange(low, high + 1.0)
-    shared: dict[str, Any] = {"x": x, "y": y, "z": np.round(np.log10(percent), 4)}
+    grid: dict[str, Any] = {"x": x, "y": y, "z": np.round(np.log10(percent), 4)}
     bar = colour_bar("difference [%]", tickvals=ticks.tolist(), ticktext=[f"{10.0**t:g}" for t in ticks])
     line = {"start": np.log10(100.0 * _MISSED), "end": np.log10(100.0 * _MISSED), "size": 1.0, "coloring": "none"}
     return [
-        {"type": "heatmap", **shared, "zmin": low, "zmax": high, "colorscale": "Viridis", "colorbar": bar,
+        {"type": "heatmap", **grid, "zmin": low, "zmax": high, "colorscale": "Viridis", "colorbar": bar,
          "text": [[f"{p:.3g} %" for p in row] for row in percent],
          "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>"},
-        {"type": "contour", **shared, "contours": line, "showscale": False, "hoverinfo": "skip",
+        {"type": "contour", **grid, "contours": line, "showscale": False, "hoverinfo": "skip",
          "line": {"width": 3, "color": "#ffffff"}},
     ]  # fmt: skip

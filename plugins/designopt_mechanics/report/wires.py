@@ -41,9 +41,9 @@ def wire_tensions(result: Result) -> Section | None:
     )
 
 
-def _curves(arrays: Arrays, name: str, what: str, title: str) -> Plot:
+def _curves(arrays: Arrays, name: str, label: str, title: str) -> Plot:
     data = [
-        line(arrays["time"], column, f"{what} {i + 1}", line={"color": category(i)})
+        line(arrays["time"], column, f"{label} {i + 1}", line={"color": category(i)})
         for i, column in enumerate(arrays[name].T)
     ]
     return {"data": data, "layout": layout(xaxis=axis("first coordinate [rad]"), yaxis=axis(title))}

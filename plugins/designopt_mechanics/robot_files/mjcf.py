@@ -116,8 +116,8 @@ class _Reader:
         if self.text.inertia_from_geom == "false":
             return None
         solid = [(geom, pose) for geom, pose in shapes if geom.attributes.get("type", "sphere") not in NO_VOLUME]
-        weighed = [geom_mass(geom, pose) for geom, pose in solid if not _is_massless(geom)]
-        total = together(weighed)
+        masses = [geom_mass(geom, pose) for geom, pose in solid if not _is_massless(geom)]
+        total = together(masses)
         return body_of(element, total.mass, total.centre, total.inertia)
 
     def _children(
@@ -194,8 +194,8 @@ class _Reader:
 
     def _coordinate(self, joint: Element, label: str, factor: float, reference: float) -> str:
         low, high = -math.inf, math.inf
-        limited = joint.attributes.get("limited", "auto")
-        if limited == "true" or (limited == "auto" and self.text.autolimits and "range" in joint.attributes):
+        limit_mode = joint.attributes.get("limited", "auto")
+        if limit_mode == "true" or (limit_mode == "auto" and self.text.autolimits and "range" in joint.attributes):
             low, high = (factor * value for value in joint.attribute("range", (2,)))
             if not low < high:
                 raise joint.error(f"range: {low:g} is not below {high:g}")
@@ -289,7 +289,7 @@ class _ReferencePositions:
 def _couple(reader: _Reader, bodies: list[Element], equalities: list[tuple[Element, Element]]) -> None:
     """The joint variables that equality constraints of joints state; other constraints than those read are noted."""
     joints = {j.name: j for body in bodies for j in body.walk() if j.tag == "joint" and j.name}
-    followed: set[str] = set()
+    leaders: set[str] = set()
     for equality, original in equalities:
         if equality.attributes.get("active", "true") != "true":
             reader.parts.omit(original, "is not active")
@@ -298,10 +298,10 @@ def _couple(reader: _Reader, bodies: list[Element], equalities: list[tuple[Eleme
             for name in (first, second) if second else (first,):
                 if name not in joints:
                     raise equality.error(f"there is no joint '{name}'")
-            if first in followed or second in reader.followers or first == second:
+            if first in leaders or second in reader.followers or first == second:
                 reader.parts.omit(original, "a joint that follows another is followed, or follows two")
                 continue
-            followed.add(second)
+            leaders.add(second)
             coefficients = equality.attribute("polycoef", (1, 2, 3, 4, 5), (0.0, 1.0, 0.0, 0.0, 0.0))
             reader.followers[first] = _follower(reader, joints, second, coefficients)
             for key in ("range", "damping", "frictionloss", "armature", "stiffness"):
@@ -365,13 +365,17 @@ def _tendon(reader: _Reader, tendon: Element, positions: _ReferencePositions) ->
         raise tendon.error(str(error)) from None
     reader.parts.wires.append(wire)
     stiffness, damping = (tendon.attribute(key, (1, 2, 3), (0.0,))[0] for key in ("stiffness", "damping"))
-    rest = tendon.attribute("springlength", (1, 2), (-1.0,))
+    rest_lengths = tendon.attribute("springlength", (1, 2), (-1.0,))
     if not stiffness and not damping:
         return
-    if len(set(rest)) > 1:
+    if len(set(rest_lengths)) > 1:
         reader.parts.omit(tendon, "springlength: a spring with a range of rest lengths is not read")
         return
-    length = rest[0] if rest[0] >= 0.0 else float(positions.number(lambda state: lengths(state, [wire])).item())
+    length = (
+        rest_lengths[0]
+        if rest_lengths[0] >= 0.0
+        else float(positions.number(lambda state: lengths(state, [wire])).item())
+    )
     try:
         reader.parts.springs.append(Spring(wire, stiffness, length, damping))
     except SpringError as error:

@@ -52,8 +52,8 @@ class MjcfText:
         name = element.attributes.get("class", "" if above else _MAIN)
         if not name:
             raise element.error("a default within a default has no class")
-        inherited = self.defaults.get(name, {}) if not above else self.defaults[above]
-        entries = {tag: dict(attributes) for tag, attributes in inherited.items()}
+        parent_defaults = self.defaults.get(name, {}) if not above else self.defaults[above]
+        entries = {tag: dict(attributes) for tag, attributes in parent_defaults.items()}
         for child in element.children:
             if child.tag != "default":
                 entries.setdefault(child.tag, {}).update(child.attributes)
@@ -67,10 +67,10 @@ class MjcfText:
         name = element.attributes.get("class", child_class or _MAIN)
         if name not in self.defaults:
             raise element.error(f"there is no default class '{name}'")
-        inherited: Mapping[str, str] = self.defaults[name].get(element.tag, {})
+        defaults: Mapping[str, str] = self.defaults[name].get(element.tag, {})
         if any(key in element.attributes for key in _ORIENTATIONS):
-            inherited = {key: value for key, value in inherited.items() if key not in _ORIENTATIONS}
-        return replace(element, attributes={**inherited, **element.attributes})
+            defaults = {key: value for key, value in defaults.items() if key not in _ORIENTATIONS}
+        return replace(element, attributes={**defaults, **element.attributes})
 
     def pose(self, element: Element) -> LocalPose:
         """`pos` and orientation of an element, or those of its `fromto`."""
@@ -80,10 +80,10 @@ class MjcfText:
         return LocalPose(np.array(element.attribute("pos", (3,), _ZEROS)), self._turn(element))
 
     def _turn(self, element: Element) -> Floats:
-        stated = [key for key in _ORIENTATIONS if key in element.attributes]
-        if len(stated) > 1:
-            raise element.error(f"has two orientations: {', '.join(stated)}")
-        match stated:
+        keys = [key for key in _ORIENTATIONS if key in element.attributes]
+        if len(keys) > 1:
+            raise element.error(f"has two orientations: {', '.join(keys)}")
+        match keys:
             case ["quat"]:
                 quaternion = np.array(element.attribute("quat", (4,)))
                 if not np.linalg.norm(quaternion) > 1e-9:

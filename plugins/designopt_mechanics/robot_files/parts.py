@@ -180,12 +180,12 @@ def follow(name: str, leaders: Mapping[str, tuple[str, float, float]]) -> tuple[
 
     Raises `ValueError` where they follow each other in a circle.
     """
-    slope, offset, passed = 1.0, 0.0, [name]
+    slope, offset, chain = 1.0, 0.0, [name]
     while name in leaders:
         name, factor, shift = leaders[name]
-        if name in passed:
-            raise ValueError(f"joints mimic each other in a circle: {', '.join(passed)}")
-        passed.append(name)
+        if name in chain:
+            raise ValueError(f"joints mimic each other in a circle: {', '.join(chain)}")
+        chain.append(name)
         offset += slope * shift
         slope *= factor
     return name, slope, offset

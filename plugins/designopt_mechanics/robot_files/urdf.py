@@ -43,7 +43,7 @@ _OMITTED = {
 def read_urdf(root: Element) -> RobotParts:
     """The parts of a <robot>, whose root link is fixed to the ground. Raises `ModelError`."""
     parts = RobotParts()
-    links, joints = _named(root, "link"), _named(root, "joint")
+    links, joints = _elements(root, "link"), _elements(root, "joint")
     if not links:
         raise root.error("has no link")
     ratios: dict[str, float] = {}
@@ -77,7 +77,7 @@ def read_urdf(root: Element) -> RobotParts:
     return parts
 
 
-def _named(root: Element, tag: str) -> dict[str, Element]:
+def _elements(root: Element, tag: str) -> dict[str, Element]:
     elements: dict[str, Element] = {}
     for element in root.children:
         if element.tag == tag:
@@ -129,8 +129,8 @@ def _motions(parts: RobotParts, joints: Mapping[str, Element], ratios: Mapping[s
         except ValueError as error:
             raise joint.error(str(error)) from None
         for tag in ("limit", "dynamics") if name in leaders else ():
-            if (superseded := joint.find(tag)) is not None:
-                parts.omit(superseded, f"the joint follows '{leader}', which has its own")
+            if (law_element := joint.find(tag)) is not None:
+                parts.omit(law_element, f"the joint follows '{leader}', which has its own")
         turns = joint.attributes["type"] != "prismatic"
         motions[name] = [moved(Rotate if turns else Slide, _axis(joint), affine(names[leader], slope, offset))]
     return motions
@@ -157,8 +157,8 @@ def _coordinate(parts: RobotParts, joint: Element, ratio: float) -> str:
     unit: Literal["rad", "m"] = "m" if kind == "prismatic" else "rad"
     name = parts.coordinate(joint, Coordinate(joint.name, unit, low, high, reference))
     limits = {"largest_effort": effort, "largest_speed": speed}
-    stated = {key: value for key, value in limits.items() if value != 0.0}  # URDF writes 0 where nothing is known
-    parts.law(dynamics or limit or joint, name, damping=damping, friction=friction, ratio=ratio, **stated)
+    bounds = {key: value for key, value in limits.items() if value != 0.0}  # URDF writes 0 where nothing is known
+    parts.law(dynamics or limit or joint, name, damping=damping, friction=friction, ratio=ratio, **bounds)
     return name
 
 
@@ -208,11 +208,11 @@ def _body(parts: RobotParts, link: Element) -> Body | None:
     xx, yy, zz = (element.attribute(key, (1,))[0] for key in ("ixx", "iyy", "izz"))
     xy, xz, yz = (element.attribute(key, (1,), (0.0,))[0] for key in ("ixy", "ixz", "iyz"))
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    turned = pose.turn @ inertia @ pose.turn.T
+    link_inertia = pose.turn @ inertia @ pose.turn.T
     try:
-        return body_of(inertial, mass, pose.position, turned)
+        return body_of(inertial, mass, pose.position, link_inertia)
     except ModelError as error:  # many published robots have rounded or estimated tensors
-        body = body_of(inertial, mass, pose.position, turned, triangle="ignored")
+        body = body_of(inertial, mass, pose.position, link_inertia, triangle="ignored")
         parts.omit(inertial, f"{error.message}; the tensor is used as it stands")
         return body
 

@@ -71,8 +71,8 @@ class Element:
     def with_defaults(self, default: Element | None) -> Element:
         """This element with the children of `default` that it does not have itself."""
         tags = {child.tag for child in self.children}
-        more = [] if default is None else [child for child in default.children if child.tag not in tags]
-        return replace(self, children=[*self.children, *more])
+        default_children = [] if default is None else [child for child in default.children if child.tag not in tags]
+        return replace(self, children=[*self.children, *default_children])
 
     def set_text(self, tag: str, text: str) -> None:
         """Set the text of a child, which is appended if it is not there."""
@@ -134,21 +134,21 @@ class Element:
             return list(default)
         values = self._numbers(self.attributes[key], f"{key}: ", infinite=False)
         if len(values) not in counts:
-            expected = " or ".join(str(count) for count in counts)
-            raise self.error(f"{key} contains {len(values)} numbers, not {expected}")
+            count_text = " or ".join(str(count) for count in counts)
+            raise self.error(f"{key} contains {len(values)} numbers, not {count_text}")
         return values
 
-    def _numbers(self, text: str, where: str, *, infinite: bool) -> list[float]:
+    def _numbers(self, text: str, prefix: str, *, infinite: bool) -> list[float]:
         values = []
         for word in text.split():
             try:
                 value = float(word)
             except ValueError:
-                raise self.error(f"{where}'{word}' is not a number") from None
+                raise self.error(f"{prefix}'{word}' is not a number") from None
             if math.isnan(value):
-                raise self.error(f"{where}holds NaN")
+                raise self.error(f"{prefix}holds NaN")
             if math.isinf(value) and not infinite:
-                raise self.error(f"{where}'{word}' is not finite")
+                raise self.error(f"{prefix}'{word}' is not finite")
             values.append(value)
         return values
 

@@ -20,7 +20,7 @@ def inverse_dynamics(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = Non
     rho = rho * sign[:, None]
     ends: list[Any] = []  # accelerations of far ends
     for k, parent in enumerate(tree.parents):
-        before = _anchored(rho[..., k, :], anchor) if parent < 0 else ends[parent]
+        before = _anchor_position(rho[..., k, :], anchor) if parent < 0 else ends[parent]
         ends.append(before + rho[..., k, :])
     centres = np.stack(ends, axis=-2) - (1.0 - com)[:, None] * rho
     inertia_forces = m[:, None] * (centres - np.array(tree.gravity))
@@ -28,14 +28,14 @@ def inverse_dynamics(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = Non
     for k in reversed(range(tree.n)):
         if tree.parents[k] >= 0:
             loads[tree.parents[k]] = loads[tree.parents[k]] + loads[k] + inertia_forces[..., k, :]
-    carried = np.stack(loads, axis=-2)
+    load_rows = np.stack(loads, axis=-2)
     spread = (m * (tree.column("second") - com**2))[:, None] * rho
-    pull = sign[:, None] * (carried + com[:, None] * inertia_forces + spread)
+    pull = sign[:, None] * (load_rows + com[:, None] * inertia_forces + spread)
     efforts = [(e * pull).sum(-1) for e in first]
     return np.concatenate(
         [efforts[0] + tree.column("Ix") * second[0], efforts[1] + tree.column("Iy") * second[1], efforts[2]], axis=-1
     )
 
 
-def _anchored(zero: Any, anchor: Any) -> Any:
+def _anchor_position(zero: Any, anchor: Any) -> Any:
     return 0.0 * zero if anchor is None else np.asarray(anchor) + 0.0 * zero

@@ -23,12 +23,12 @@ class Energies:
 def places(tree: RodTree, q: Any) -> tuple[Any, Any]:
     """(..., n, 3) m of the far ends and of the centres of mass, from an anchor at the origin."""
     B = basis(tree, q)
-    return _chained(tree, B.length[..., None] * B.u)
+    return _sums(tree, B.length[..., None] * B.u)
 
 
 def velocities(tree: RodTree, q: Any, dq: Any) -> tuple[Any, Any]:
     """(..., n, 3) m/s of the far ends and of the centres of mass."""
-    return _chained(tree, _rates(tree, q, dq))
+    return _sums(tree, _rates(tree, q, dq))
 
 
 def energies(tree: RodTree, q: Any, dq: Any) -> Energies:
@@ -36,12 +36,12 @@ def energies(tree: RodTree, q: Any, dq: Any) -> Energies:
     m, com = tree.column("mass"), tree.column("com")
     _, centres = places(tree, q)
     _, v = velocities(tree, q, dq)
-    stretched = _rates(tree, q, dq)
+    rod_rates = _rates(tree, q, dq)
     dphi, dpsi, _ = split(tree, dq)
     about_centre = m * (tree.column("second") - com**2)
     kinetic = 0.5 * (
         m * (v**2).sum(-1)
-        + about_centre * (stretched**2).sum(-1)
+        + about_centre * (rod_rates**2).sum(-1)
         + tree.column("Ix") * dphi**2
         + tree.column("Iy") * dpsi**2
     ).sum(-1)
@@ -61,7 +61,7 @@ def _rates(tree: RodTree, q: Any, dq: Any) -> Any:
     return sum(e * rate[..., None] for e, rate in zip(basis(tree, q).first, split(tree, dq), strict=True))
 
 
-def _chained(tree: RodTree, vectors: Any) -> tuple[Any, Any]:
+def _sums(tree: RodTree, vectors: Any) -> tuple[Any, Any]:
     """Sums of rods' vectors (..., n, 3) from the root to the far ends, and to the centres of mass."""
     rho = vectors * tree.column("sign")[:, None]
     ends: list[Any] = []

@@ -38,9 +38,9 @@ class Muscles:
         if strength.ndim != 2 or strength.shape[1] != len(self.names):
             raise ValueError(f"strength has the shape {strength.shape}, not (frames, {len(self.names)} muscles)")
         k = len(self.names)
-        defaults = {"strength": strength, "passive": self._filled("passive", 0.0, strength.shape)}
+        defaults = {"strength": strength, "passive": self._array_or_default("passive", 0.0, strength.shape)}
         for name, default in (("lower", 0.0), ("upper", 1.0)):
-            defaults[name] = self._filled(name, default, strength.shape)
+            defaults[name] = self._array_or_default(name, default, strength.shape)
         for name in ("isometric", "fibre"):
             value = np.array(getattr(self, name), dtype=np.float64)
             if value.size and (value.shape != (k,) or not np.isfinite(value).all() or (value <= 0).any()):
@@ -56,7 +56,7 @@ class Muscles:
             if (strength[:, j] < 0).any() or (self.passive[:, j] < 0).any():
                 raise ValueError(f"'{muscle}' has a negative force; a muscle only pulls")
 
-    def _filled(self, name: str, default: float, shape: tuple[int, ...]) -> Floats:
+    def _array_or_default(self, name: str, default: float, shape: tuple[int, ...]) -> Floats:
         value = np.array(getattr(self, name), dtype=np.float64)
         if not value.size:
             return np.full(shape, default)
@@ -88,15 +88,15 @@ class Muscles:
 
     def volumes(self) -> Floats:
         """(k,) weights F_o l_o, relative to their mean. Raises `ValueError` where one of the two is not given."""
-        volume = self._required("isometric") * self._required("fibre")
+        volume = self._property_values("isometric") * self._property_values("fibre")
         return np.asarray(volume / volume.mean())
 
     def areas(self) -> Floats:
         """(k,) weights in proportion to the physiological cross-section (to F_o), relative to their mean."""
-        force = self._required("isometric")
+        force = self._property_values("isometric")
         return np.asarray(force / force.mean())
 
-    def _required(self, name: str) -> Floats:
+    def _property_values(self, name: str) -> Floats:
         value: Floats = getattr(self, name)
         if not value.size:
             word = {"isometric": "maximum isometric forces", "fibre": "optimal fibre lengths"}[name]

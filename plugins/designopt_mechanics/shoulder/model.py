@@ -92,7 +92,7 @@ class ShoulderRhythm:
         arm, timing = filled(Arm, design), filled(Timing, scenario)
         elevation, travel, duration = arm["elevation_angle"], arm["travel"], timing["duration"]
         time = np.linspace(0.0, duration, _SAMPLES)
-        z, dz, ddz = _desired(time, elevation, travel, duration)
+        z, dz, ddz = _reference_motion(time, elevation, travel, duration)
         torques, reference = (_rows(r).inverse_dynamics(z, dz, ddz) for r in (arm["rhythm"], "original"))
         away = torques - reference
         spans = np.ptp(reference, axis=0)
@@ -132,7 +132,7 @@ _BONES = (
 )  # fmt: skip
 
 
-def _desired(time: Any, elevation: Any, travel: Any, duration: Any) -> tuple[Any, Any, Any]:
+def _reference_motion(time: Any, elevation: Any, travel: Any, duration: Any) -> tuple[Any, Any, Any]:
     """Coordinates, rates and accelerations (n, 3) of the reference motion: the plane of elevation by a quintic, the
     others fixed.
     """
@@ -145,10 +145,10 @@ def _desired(time: Any, elevation: Any, travel: Any, duration: Any) -> tuple[Any
     return z, np.column_stack([travel * rate, none, none]), np.column_stack([travel * second, none, none])
 
 
-def _correlation(one: Floats, second: Floats) -> float:
-    if not (np.ptp(one) > 1e-12 and np.ptp(second) > 1e-12):
+def _correlation(first: Floats, second: Floats) -> float:
+    if not (np.ptp(first) > 1e-12 and np.ptp(second) > 1e-12):
         return 0.0
-    return float(np.corrcoef(one, second)[0, 1])
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 @lru_cache(maxsize=3)
@@ -167,11 +167,11 @@ def controlled(rhythm: Rhythm) -> System:
     time, elevation, travel, duration = (ca.SX.sym(n) for n in ("t", "elevation", "travel", "duration"))
     s = time / duration
     plane = travel * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
-    desired = ca.vertcat(plane, elevation, _ROTATION)
-    rate = ca.jtimes(desired, time, ca.SX(1.0))
+    reference = ca.vertcat(plane, elevation, _ROTATION)
+    rate = ca.jtimes(reference, time, ca.SX(1.0))
     second = ca.jtimes(rate, time, ca.SX(1.0))
-    steered = second - 20.0 * (state.dz - rate) - 100.0 * (state.z - desired)
-    torques = inverse_dynamics(TreeState(shoulder(rhythm), state.z, state.dz, steered), GRAVITY)
+    accelerations = second - 20.0 * (state.dz - rate) - 100.0 * (state.z - reference)
+    torques = inverse_dynamics(TreeState(shoulder(rhythm), state.z, state.dz, accelerations), GRAVITY)
     parts = equations_of(state, torques, GRAVITY)
     return System.from_expressions(
         f"shoulder_{rhythm}",

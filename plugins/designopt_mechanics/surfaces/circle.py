@@ -13,9 +13,9 @@ from designopt_mechanics.surfaces.touch import Touch
 def around_cylinder(a: Floats, b: Floats, radius: float, length: float, quadrant: str) -> Touch:
     """A cylinder about z: unrolled, the path is a straight line."""
     circle = _circle(a[:, :2], b[:, :2], radius, quadrant)
-    unrolled = circle.before + radius * circle.angle + circle.after
+    plane_length = circle.before + radius * circle.angle + circle.after
     rise = b[:, 2] - a[:, 2]
-    slope = rise / np.where(unrolled > 0, unrolled, 1.0)
+    slope = rise / np.where(plane_length > 0, plane_length, 1.0)
     z_first = a[:, 2] + slope * circle.before
     z_last = b[:, 2] - slope * circle.after
     off = (np.abs(z_first) > 0.5 * length) & (np.abs(z_last) > 0.5 * length)
@@ -97,13 +97,13 @@ def _circle(a: Floats, b: Floats, radius: float, quadrant: str, side: Floats | N
         a_on, b_on = on(a) > 0, on(b) > 0
         through = (a_on != b_on) & (on(nearest) < 0)
         wraps = (~a_on & ~b_on) | hits | through
-    chosen = np.where(positive, angle[1.0], angle[-1.0])
+    wrap_angle = np.where(positive, angle[1.0], angle[-1.0])
     first, last = np.where(positive, start[1.0], start[-1.0]), np.where(positive, end[1.0], end[-1.0])
     return _Circle(
         np.asarray(outside & wraps),
         radius * np.column_stack([np.cos(first), np.sin(first)]),
         radius * np.column_stack([np.cos(last), np.sin(last)]),
-        chosen,
+        wrap_angle,
         np.sqrt(da**2 - radius**2),
         np.sqrt(db**2 - radius**2),
     )

@@ -30,19 +30,19 @@ def around_ellipsoid(a: Floats, b: Floats, axes: Floats, quadrant: str) -> Touch
     It starts from the plane section of the scaled sphere, and stays it where the iteration does not settle.
     """
     guess = around_sphere(a / axes, b / axes, 1.0, quadrant)
-    engaged = np.flatnonzero(guess.engaged)
+    indices = np.flatnonzero(guess.engaged)
     first, last = guess.first * axes, guess.last * axes
     arc = _section(guess, axes)
-    if not len(engaged):
+    if not len(indices):
         return Touch(guess.engaged, first, last, arc)
-    angle, length, settled = _shot(a[engaged], b[engaged], axes, guess.first[engaged], arc[engaged])
-    start = _Silhouette(a[engaged] / axes)
-    _, x, t = _missed(start, angle, length, a[engaged], b[engaged], axes)
-    converged = settled & (length > 0) & (((b[engaged] - x) * t).sum(axis=1) > 0)
-    good = engaged[converged]
+    angle, length, settled = _shot(a[indices], b[indices], axes, guess.first[indices], arc[indices])
+    start = _Silhouette(a[indices] / axes)
+    _, x, t = _misses(start, angle, length, a[indices], b[indices], axes)
+    converged = settled & (length > 0) & (((b[indices] - x) * t).sum(axis=1) > 0)
+    good = indices[converged]
     first[good], last[good], arc[good] = (start.points(angle) * axes)[converged], x[converged], length[converged]
     touches = np.array(guess.engaged)
-    touches[engaged[settled & (length <= 0)]] = False
+    touches[indices[settled & (length <= 0)]] = False
     return Touch(touches, first, last, arc)
 
 
@@ -60,7 +60,7 @@ def _shot(a: Floats, b: Floats, axes: Floats, guess: Floats, length: Floats) -> 
         angles[n : 2 * n] += _DIFFERENCE
         lengths[2 * n :] += _DIFFERENCE * size
         error, by_angle, by_length = np.split(
-            _missed(_Silhouette(ends / axes), angles, lengths, ends, targets, axes)[0], 3
+            _misses(_Silhouette(ends / axes), angles, lengths, ends, targets, axes)[0], 3
         )
         by_angle, by_length = (by_angle - error) / _DIFFERENCE, (by_length - error) / _DIFFERENCE
         determinant = by_angle[:, 0] * by_length[:, 1] - by_angle[:, 1] * by_length[:, 0]
@@ -87,19 +87,19 @@ class _Silhouette:
         self.middle = self.axis / distance
         self.radius = np.sqrt(np.maximum(1.0 - 1.0 / distance**2, 0.0))
         spare = np.eye(3)[np.abs(self.axis).argmin(axis=1)]
-        one = cross(self.axis, spare)
-        self.one = one / np.linalg.norm(one, axis=1, keepdims=True)
-        self.across = cross(self.axis, self.one)
+        first_axis = cross(self.axis, spare)
+        self.first_axis = first_axis / np.linalg.norm(first_axis, axis=1, keepdims=True)
+        self.across = cross(self.axis, self.first_axis)
 
     def points(self, angle: Floats) -> Floats:
         c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
-        return np.asarray(self.middle + self.radius * (c * self.one + s * self.across))
+        return np.asarray(self.middle + self.radius * (c * self.first_axis + s * self.across))
 
     def angle(self, points: Floats) -> Floats:
-        return np.asarray(np.arctan2((points * self.across).sum(axis=1), (points * self.one).sum(axis=1)))
+        return np.asarray(np.arctan2((points * self.across).sum(axis=1), (points * self.first_axis).sum(axis=1)))
 
 
-def _missed(
+def _misses(
     start: _Silhouette, angle: Floats, length: Floats, a: Floats, b: Floats, axes: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """By how much the tangent at the geodesic's end misses `b`, across and off the surface (n, 2), and that end."""

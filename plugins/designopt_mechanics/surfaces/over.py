@@ -97,7 +97,7 @@ class OverPath:
 
     length: Any
     pulls: tuple[Any, Any]
-    touched: tuple[Touched, ...]
+    touches: tuple[Touched, ...]
     gaps: dict[str, Any]
 
 
@@ -110,7 +110,7 @@ def path_over(state: TreeState, start: Point, end: Point, overs: Sequence[Over])
     plane = _sphere_plane(state, a, b, overs[0]) if overs[0].surface.axis is None else _plane(state, a, b, overs)
     radii = [over.surface.radius for over in overs]
     if overs[0].turn:
-        way = _Way.along(plane.places, [over.turn * s for over, s in zip(overs, plane.signs, strict=True)], radii)
+        way = _Way.along(plane.positions, [over.turn * s for over, s in zip(overs, plane.signs, strict=True)], radii)
         way = _on_drums(state, start, end, overs, way)
         engaged = way.angles[0] >= 0.0 if len(overs) == 1 else ca.SX(1.0)
         slack = {} if len(overs) == 1 else _slack(overs, way)
@@ -120,7 +120,7 @@ def path_over(state: TreeState, start: Point, end: Point, overs: Sequence[Over])
     names = [over.surface.name for over in overs]
     meanings = [f"the first is inside of '{names[0]}'", *(f"'{a}' and '{b}' overlap" for a, b in pairwise(names)),
                 f"the second is inside of '{names[-1]}'"]  # fmt: skip
-    gaps = {what: step - d for what, step, d in zip(meanings, way.steps, way.distances, strict=True)}
+    gaps = {meaning: step - d for meaning, step, d in zip(meanings, way.steps, way.distances, strict=True)}
     return _in_space(overs, plane, way, (a, b, engaged), gaps | slack)
 
 
@@ -130,12 +130,13 @@ def _slack(overs: Sequence[Over], way: _Way) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class _Plane:
-    """The plane across the axes: `origin` (3, 1), axes as columns (3, 3) with that of the surface last, `places` (2, 1)
-    of the ends and centres in it, `rise` (m) from end to end and of the start, the axes' `signs`, the named `side`."""
+    """The plane across the axes: `origin` (3, 1), axes as columns (3, 3) with that of the surface last, `positions` (2,
+    1) of the ends and centres in it, `rise` (m) from end to end and of the start, the axes' `signs`, the named `side`.
+    """
 
     origin: Any
     axes: Any
-    places: list[Any]
+    positions: list[Any]
     start: Any
     rise: Any
     signs: list[Any]
@@ -180,8 +181,8 @@ def _sphere_plane(state: TreeState, a: Any, b: Any, over: Over) -> _Plane:
     axes = ca.horzcat(u, v, ca.cross(u, v))
     side = None if over.side is None else axes[:, :2].T @ state.axes(over.surface.centre.frame) @ ca.SX(over.side)
     zero = ca.SX(0.0)
-    places = [axes[:, :2].T @ a, ca.SX.zeros(2), axes[:, :2].T @ b]
-    return _Plane(origin, axes, places, zero, zero, [ca.SX(1.0)], side)
+    positions = [axes[:, :2].T @ a, ca.SX.zeros(2), axes[:, :2].T @ b]
+    return _Plane(origin, axes, positions, zero, zero, [ca.SX(1.0)], side)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,17 +200,19 @@ class _Way:
     centres: list[Any]
 
     @classmethod
-    def along(cls, places: Sequence[Any], signs: Sequence[Any], radii: Sequence[Any], least: float = _LIFTED) -> _Way:
+    def along(
+        cls, positions: Sequence[Any], signs: Sequence[Any], radii: Sequence[Any], least: float = _LIFTED
+    ) -> _Way:
         """Past circles on the left (sign 1) or right (-1) hand; angles are from `least` to `least` + 2 pi."""
-        signed = [ca.SX(0.0), *(s * r for s, r in zip(signs, radii, strict=True)), ca.SX(0.0)]
+        signed_radii = [ca.SX(0.0), *(s * r for s, r in zip(signs, radii, strict=True)), ca.SX(0.0)]
         directions, straights, steps, distances = [], [], [], []
-        for (c, r), (d, q) in pairwise(zip(places, signed, strict=True)):
+        for (c, r), (d, q) in pairwise(zip(positions, signed_radii, strict=True)):
             step, across = q - r, d - c
             square = ca.sumsqr(across) - step**2
             leaves = square > _RIM**2 * step**2
             straight = ca.if_else(leaves, ca.sqrt(ca.if_else(leaves, square, 1.0)), 0.0)
-            turned = ca.vertcat(-across[1], across[0])
-            directions.append((straight * across - step * turned) / (straight**2 + step**2))
+            normal = ca.vertcat(-across[1], across[0])
+            directions.append((straight * across - step * normal) / (straight**2 + step**2))
             straights.append(straight)
             steps.append(ca.fabs(step))
             distances.append(ca.norm_2(across))
@@ -217,7 +220,7 @@ class _Way:
         for sign, (u, v) in zip(signs, pairwise(directions), strict=True):
             angle = ca.atan2(sign * (u[0] * v[1] - u[1] * v[0]), ca.dot(u, v))
             angles.append(ca.if_else(angle < least, angle + 2.0 * math.pi, angle))
-        return cls(directions, straights, steps, distances, list(signs), list(radii), angles, list(places[1:-1]))
+        return cls(directions, straights, steps, distances, list(signs), list(radii), angles, list(positions[1:-1]))
 
     @property
     def length(self) -> Any:
@@ -240,8 +243,8 @@ def _on_drums(state: TreeState, start: Point, end: Point, overs: Sequence[Over],
         if surface.centre.frame != on_drum.frame:
             continue
         wound = sense * overs[i].turn * _rotation(state, surface, beyond.frame)
-        expected = wound + ca.substitute(angles[i] - wound, state.z, ca.SX(state.tree.reference))
-        angles[i] = angles[i] + 2.0 * math.pi * ca.floor((expected - angles[i]) / (2.0 * math.pi) + 0.5)
+        expected_angle = wound + ca.substitute(angles[i] - wound, state.z, ca.SX(state.tree.reference))
+        angles[i] = angles[i] + 2.0 * math.pi * ca.floor((expected_angle - angles[i]) / (2.0 * math.pi) + 0.5)
     return replace(way, angles=angles)
 
 
@@ -250,8 +253,8 @@ def _rotation(state: TreeState, surface: Surface, frame: str) -> Any:
     ways = [state.way(state.end(name)) for name in (surface.centre.frame, frame)]
     axis = state.axes(surface.centre.frame) @ ca.SX(surface.axis or (0.0, 0.0, 1.0))
     total = ca.SX(0.0)
-    for sign, steps, shared in ((1.0, ways[0], ways[1]), (-1.0, ways[1], ways[0])):
-        for i in (j for j in steps if j not in shared):
+    for sign, steps, other_steps in ((1.0, ways[0], ways[1]), (-1.0, ways[1], ways[0])):
+        for i in (j for j in steps if j not in other_steps):
             step = state.steps[i]
             if step.axis is None or step.axis.shape[1] != 1:
                 continue
@@ -263,8 +266,8 @@ def _rotation(state: TreeState, surface: Surface, frame: str) -> Any:
 
 def _in_the_way(plane: _Plane, radius: Any) -> tuple[_Way, Any]:
     """The way round one circle on the named or the shorter side, and whether the circle is in the way."""
-    ways = [_Way.along(plane.places, [ca.SX(sign)], [radius], -1e-9) for sign in (1.0, -1.0)]
-    a, _, b = plane.places
+    ways = [_Way.along(plane.positions, [ca.SX(sign)], [radius], -1e-9) for sign in (1.0, -1.0)]
+    a, _, b = plane.positions
     share = -ca.dot(a, b - a) / ca.fmax(ca.sumsqr(b - a), 1e-300)
     nearest = a + ca.fmin(ca.fmax(share, 0.0), 1.0) * (b - a)
     wraps = ca.logic_and(ca.sumsqr(nearest) < radius**2, ca.logic_and(share > 0.0, share < 1.0))
@@ -276,11 +279,11 @@ def _in_the_way(plane: _Plane, radius: Any) -> tuple[_Way, Any]:
         left = ca.if_else(on_both_ways, left, heights[0] >= heights[1])
         wraps = ca.logic_or(wraps, ca.dot(plane.side, nearest) < 0.0)
 
-    def chosen(name: str) -> list[Any]:
+    def select(name: str) -> list[Any]:
         parts = zip(*(getattr(way, name) for way in ways), strict=True)
         return [ca.if_else(left, first, second) for first, second in parts]
 
-    return _Way(*(chosen(f.name) for f in fields(_Way))), wraps
+    return _Way(*(select(f.name) for f in fields(_Way))), wraps
 
 
 def _in_space(
@@ -297,22 +300,22 @@ def _in_space(
     def pull(i: int) -> Any:
         return plane.axes @ ca.vertcat(way.directions[i], slope) * (wound / length)
 
-    touched, passed = [], ca.SX(0.0)
+    touches, length_before = [], ca.SX(0.0)
     for i, over in enumerate(overs):
-        passed = passed + way.straights[i]
+        length_before = length_before + way.straights[i]
 
-        def arc(share: float, i: int = i, passed: Any = passed) -> Any:
+        def arc(share: float, i: int = i, length_before: Any = length_before) -> Any:
             angle = share * way.angles[i]
             at = way.centres[i] + way.radii[i] * way.radial(i, angle)
-            height = plane.start + slope * (passed + way.radii[i] * angle)
+            height = plane.start + slope * (length_before + way.radii[i] * angle)
             return ca.if_else(engaged, plane.origin + plane.axes @ ca.vertcat(at, height), a + share * span)
 
         pulls = tuple(ca.if_else(engaged, force, ca.SX.zeros(3)) for force in (-pull(i), pull(i + 1)))
         angle = ca.if_else(engaged, way.angles[i], 0.0)
-        touched.append(Touched(over, arc(0.0), arc(1.0), (pulls[0], pulls[1]), angle, arc))
-        passed = passed + way.radii[i] * way.angles[i]
+        touches.append(Touched(over, arc(0.0), arc(1.0), (pulls[0], pulls[1]), angle, arc))
+        length_before = length_before + way.radii[i] * way.angles[i]
     first, last = (ca.if_else(engaged, p, s * span / direct) for p, s in ((pull(0), 1.0), (-pull(len(overs)), -1.0)))
-    return OverPath(ca.if_else(engaged, length, direct), (first, last), tuple(touched), gaps)
+    return OverPath(ca.if_else(engaged, length, direct), (first, last), tuple(touches), gaps)
 
 
 def _is_zero(expression: Any) -> bool:

@@ -95,14 +95,14 @@ def around_torus(a: Floats, b: Floats, tube: float, ring: float, quadrant: str) 
 
     guess = around_cylinder(local(a), local(b), tube, np.inf, "+x")
     first, last, arc = back(guess.first), back(guess.last), np.array(guess.arc)
-    engaged = np.flatnonzero(guess.engaged)
+    indices = np.flatnonzero(guess.engaged)
     touches = np.array(guess.engaged)
-    if len(engaged):
-        start, end, length, settled = _shot(torus, a[engaged], b[engaged], first[engaged], arc[engaged])
+    if len(indices):
+        start, end, length, settled = _shot(torus, a[indices], b[indices], first[indices], arc[indices])
         converged = settled & (length > 0)
-        good = engaged[converged]
+        good = indices[converged]
         first[good], last[good], arc[good] = start[converged], end[converged], length[converged]
-        touches[engaged[settled & (length <= 0)]] = False
+        touches[indices[settled & (length <= 0)]] = False
     return Touch(touches, first, last, arc)
 
 
@@ -127,9 +127,9 @@ def _closest(a: Floats, b: Floats, ring: float, quadrant: str) -> Floats:
     low, high = np.maximum(best - shares[1], 0.0), np.minimum(best + shares[1], 1.0)
     golden = 0.5 * (np.sqrt(5.0) - 1.0)
     for _ in range(_REFINED):
-        one, upper = high - golden * (high - low), low + golden * (high - low)
-        nearer = far(one) < far(upper)
-        low, high = np.where(nearer, low, one), np.where(nearer, upper, high)
+        lower, upper = high - golden * (high - low), low + golden * (high - low)
+        nearer = far(lower) < far(upper)
+        low, high = np.where(nearer, low, lower), np.where(nearer, upper, high)
     x = at(0.5 * (low + high))
     out = np.maximum(np.hypot(x[:, 0], x[:, 1]), 1e-300)
     return np.column_stack([x[:, 0] / out, x[:, 1] / out, np.zeros(len(a))])
@@ -142,27 +142,27 @@ def _shot(torus: _Torus, a: Floats, b: Floats, first: Floats, arc: Floats) -> tu
     left = np.arange(len(a))
     for _ in range(_NEWTON):
         n = len(left)
-        tried = np.tile(unknown[left], (4, 1))
+        trials = np.tile(unknown[left], (4, 1))
         for i in range(3):
-            tried[(i + 1) * n : (i + 2) * n, i] += _DIFFERENCE
-        missed = _missed(torus, tried, np.tile(a[left], (4, 1)), np.tile(b[left], (4, 1)))[0].reshape(4, n, 3)
-        jacobian = (missed[1:] - missed[0]).transpose(1, 2, 0) / _DIFFERENCE
+            trials[(i + 1) * n : (i + 2) * n, i] += _DIFFERENCE
+        misses = _misses(torus, trials, np.tile(a[left], (4, 1)), np.tile(b[left], (4, 1)))[0].reshape(4, n, 3)
+        jacobian = (misses[1:] - misses[0]).transpose(1, 2, 0) / _DIFFERENCE
         regular = np.abs(np.linalg.det(jacobian)) > 1e-12
         jacobian = np.where(regular[:, None, None], jacobian, np.eye(3))
-        step = -np.linalg.solve(jacobian, missed[0][:, :, None])[:, :, 0]
+        step = -np.linalg.solve(jacobian, misses[0][:, :, None])[:, :, 0]
         size = np.abs(step).max(axis=1)
         unknown[left] += step * np.minimum(1.0, _LONGEST / np.maximum(size, 1e-300))[:, None]
         settled[left] = (size <= _SETTLED) & regular
         left = left[(size > _SETTLED) & regular]
         if not len(left):
             break
-    _, x, t = _missed(torus, unknown, a, b)
+    _, x, t = _misses(torus, unknown, a, b)
     start = torus.points(unknown[:, 0], unknown[:, 1])
     onward = (((start - a) * torus.tangent(start, start - a)).sum(axis=1) > 0) & (((b - x) * t).sum(axis=1) > 0)
     return start, x, unknown[:, 2] * torus.tube, settled & onward
 
 
-def _missed(torus: _Torus, unknown: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
+def _misses(torus: _Torus, unknown: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
     """By how much the way from `a` is off the tangent plane and the tangent at the end misses `b` (n, 3); that end."""
     x = torus.points(unknown[:, 0], unknown[:, 1])
     way = x - a

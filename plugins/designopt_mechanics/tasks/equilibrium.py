@@ -136,17 +136,21 @@ class EquilibriumTask:
     ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Find the posture. Raises `Diverged` if there is none near, or the loops do not close."""
         loops, p = self.loops, self.loops.mechanism.column(numbers)
-        start, rest = self._solved(p, scenario)
+        start, posture = self._solution(p, scenario)
         factor = self._factor(start, p) if self.settings.buckling else 0.0
-        motion, solved = self._still(rest, p)
-        values = self.signals.rows(motion, solved, p)[0]
+        motion, joint_forces = self._motion_at_rest(posture, p)
+        values = self.signals.rows(motion, joint_forces, p)[0]
         results = dict(zip(self.signals.names, (float(v) for v in values), strict=True))
-        results |= {"stable": float(rest.smallest > 0.0), "stiffness_min": rest.smallest, "buckling_factor": factor}
+        results |= {
+            "stable": float(posture.smallest > 0.0),
+            "stiffness_min": posture.smallest,
+            "buckling_factor": factor,
+        }
         for k, i in enumerate(loops.independent):
-            results[f"stiffness_{loops.mechanism.tree.names[i]}"] = float(rest.stiffness[k, k])
+            results[f"stiffness_{loops.mechanism.tree.names[i]}"] = float(posture.stiffness[k, k])
         every: dict[str, Floats] = {"time": np.array([0.0, 1.0])}
         if "scene" in arrays:
-            every["scene"] = scene_of(loops.mechanism, np.stack([start, rest.z]), p)
+            every["scene"] = scene_of(loops.mechanism, np.stack([start, posture.z]), p)
         return {n: results[n] for n in self.declares().outputs}, {name: every[name] for name in arrays}
 
     def gradient(
@@ -158,12 +162,12 @@ class EquilibriumTask:
         if forces.redundant == "least_squares" and forces.is_redundant:
             return {}
         p = loops.mechanism.column(numbers)
-        start, rest = self._solved(p, scenario)
-        motion, solved = self._still(rest, p)
-        of_signals, of_motion = (part[0] for part in self.signals.slopes(motion, solved, p, None))
+        start, posture = self._solution(p, scenario)
+        motion, joint_forces = self._motion_at_rest(posture, p)
+        of_signals, of_motion = (part[0] for part in self.signals.slopes(motion, joint_forces, p, None))
         derivatives: dict[str, Floats] = dict(zip(self.signals.names, of_signals, strict=True))
-        stiffness = self._stiffness_slopes(rest.z, p, of_motion)
-        vector = np.linalg.eigh(0.5 * (rest.stiffness + rest.stiffness.T))[1][:, :1].ravel()
+        stiffness = self._stiffness_slopes(posture.z, p, of_motion)
+        vector = np.linalg.eigh(0.5 * (posture.stiffness + posture.stiffness.T))[1][:, :1].ravel()
         if len(vector):
             derivatives["stiffness_min"] = np.einsum("i,kij,j->k", vector, stiffness, vector)
         derivatives["stable"] = np.zeros(len(p))
@@ -182,23 +186,23 @@ class EquilibriumTask:
 
     # ------------------------------------------------------------------------------------------------------- solution
 
-    def _solved(self, p: Sequence[float], scenario: Mapping[str, Any]) -> tuple[Floats, RestPosture]:
+    def _solution(self, p: Sequence[float], scenario: Mapping[str, Any]) -> tuple[Floats, RestPosture]:
         """The start and the posture at rest. Raises `Diverged`."""
         branch = str(scenario.get("branch", self.settings.branch))
         try:
             start = initial_state(self.loops, self.settings, p, branch)[: len(self.loops.mechanism.tree.names)]
-            rest = self.rest(start, p)
+            posture = self.rest_posture(start, p)
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
         except NoRest as error:
             raise Diverged(str(error), reason="no_equilibrium") from None
-        refuse_obstacles(self.loops, rest.z[None], p)
-        return start, rest
+        refuse_obstacles(self.loops, posture.z[None], p)
+        return start, posture
 
-    def _still(self, rest: RestPosture, p: Sequence[float]) -> tuple[MotionRows, SolvedForces]:
+    def _motion_at_rest(self, posture: RestPosture, p: Sequence[float]) -> tuple[MotionRows, SolvedForces]:
         """The posture as a motion of one row, and its forces. Raises `Diverged`."""
-        zero = np.zeros((1, len(rest.z)))
-        motion = MotionRows(np.zeros(1), rest.z[None], zero, zero)
+        zero = np.zeros((1, len(posture.z)))
+        motion = MotionRows(np.zeros(1), posture.z[None], zero, zero)
         try:
             return motion, self.signals.forces.solve(motion, p)
         except RedundantLoop as error:
@@ -217,7 +221,7 @@ class EquilibriumTask:
         T = self.signals.forces.tangent(z[None], np.asarray(p, dtype=np.float64))[0]
         by_z, by_mu = slopes[:m], slopes[3 * m :]
         h, J, _ = (np.asarray(r, dtype=np.float64) for r in self._statics(z, np.zeros(len(self.loops.labels)), p))
-        mu = self._balanced(h.ravel(), J)
+        mu = self._multipliers(h.ravel(), J)
         K = np.asarray(self._statics(z, mu, p)[2], dtype=np.float64)
         results = np.empty((len(p), T.shape[1], T.shape[1]))
         for k, unit in enumerate(np.eye(len(p))):
@@ -237,7 +241,7 @@ class EquilibriumTask:
         slopes = [ca.densify(ca.jtimes(e, ca.vertcat(*at), ca.vertcat(*direction))) for e in matrices]
         return ca.Function("along", [*at, *direction], ca.cse(slopes))
 
-    def rest(self, z: Floats, p: Sequence[float], *, descend: bool = True) -> RestPosture:
+    def rest_posture(self, z: Floats, p: Sequence[float], *, descend: bool = True) -> RestPosture:
         """The posture at rest near the closed posture `z`. Raises `NoRest`.
 
         The steps are Newton's with the absolute values of the stiffness' eigenvalues (they `descend`), or plain. Where
@@ -245,7 +249,7 @@ class EquilibriumTask:
         """
         task = self
         for _ in range(_LEADERS):
-            z, rests = task._searched(z, p, descend=descend)
+            z, rests = task._search(z, p, descend=descend)
             if rests or task.loops.condition(z[None], p)[0] < _NEAR_DEAD_CENTRE:
                 break
             names = self.loops.mechanism.tree.names
@@ -257,23 +261,23 @@ class EquilibriumTask:
                 f"no posture at rest was reached in {_STEPS} steps from the start: drives and loads exceed what weight "
                 "and springs can balance, or the start is far: give another one in 'initial'"
             )
-        return RestPosture(z, self._reduced(z, p)[1])
+        return RestPosture(z, self._reduction(z, p)[1])
 
-    def _searched(self, z: Floats, p: Sequence[float], *, descend: bool) -> tuple[Floats, bool]:
+    def _search(self, z: Floats, p: Sequence[float], *, descend: bool) -> tuple[Floats, bool]:
         """The posture where the search from `z` ends, and whether it is at rest."""
         for _ in range(_STEPS):
-            force, stiffness, size = self._reduced(z, p)
+            force, stiffness, size = self._reduction(z, p)
             if not np.isfinite(force).all():
                 break
             if np.abs(force).max(initial=0.0) <= _AT_REST * size:
                 return z, True
-            stepped = self._stepped(z, p, force, _step(force, stiffness, descend=descend))
-            if np.array_equal(stepped, z):
+            candidate = self._posture_after(z, p, force, _step(force, stiffness, descend=descend))
+            if np.array_equal(candidate, z):
                 break
-            z = stepped
+            z = candidate
         return z, False
 
-    def _stepped(self, z: Floats, p: Sequence[float], force: Floats, step: Floats) -> Floats:
+    def _posture_after(self, z: Floats, p: Sequence[float], force: Floats, step: Floats) -> Floats:
         """The posture after a step that does not increase the force, or the shortest tried."""
         free = self.loops.independent
         step = step * min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-300))
@@ -281,7 +285,7 @@ class EquilibriumTask:
         for _ in range(8):
             row = self.loops.follow(z, (z[free] + step)[None], p)
             if row.closed[0]:
-                size = float(np.linalg.norm(self._reduced(row.z[0], p)[0]))
+                size = float(np.linalg.norm(self._reduction(row.z[0], p)[0]))
                 if size < smallest:
                     best, smallest = row.z[0], size
                 if size <= 1.5 * float(np.linalg.norm(force)):
@@ -289,7 +293,7 @@ class EquilibriumTask:
             step = 0.5 * step
         return best
 
-    def _reduced(self, z: Floats, p: Sequence[float]) -> tuple[Floats, Floats, float]:
+    def _reduction(self, z: Floats, p: Sequence[float]) -> tuple[Floats, Floats, float]:
         """Force and stiffness by the independent coordinates, and the size of the forces that act.
 
         With multipliers mu that balance the dependent rows, the derivative of T' h is T' d(h - J' mu)/dz T exactly.
@@ -299,12 +303,12 @@ class EquilibriumTask:
         T = self.signals.forces.tangent(z[None], column)[0]
         h, J, _ = (np.asarray(r, dtype=np.float64) for r in self._statics(z, np.zeros(len(loops.labels)), column))
         h = h.ravel()
-        mu = self._balanced(h, J)
+        mu = self._multipliers(h, J)
         K = np.asarray(self._statics(z, mu, column)[2], dtype=np.float64)
         size = float(max(np.abs(part).max(initial=0.0) for part in (h, J.T @ mu, K)))
         return T.T @ h, T.T @ K @ T, size
 
-    def _balanced(self, h: Floats, J: Floats) -> Floats:
+    def _multipliers(self, h: Floats, J: Floats) -> Floats:
         """The multipliers that balance the dependent rows of `h` (m,)."""
         d = self.loops.dependent
         return np.asarray(np.linalg.solve(J[:, d].T, h[d])) if len(d) else np.zeros(len(self.loops.labels))
@@ -315,7 +319,7 @@ class EquilibriumTask:
         forces, loops = self.signals.forces, self.loops
         state = forces.state
         zero = ca.SX.zeros(state.z.numel())
-        h = ca.substitute([forces.needed], [state.dz, state.ddz, forces.time], [zero, zero, ca.SX(0.0)])[0]
+        h = ca.substitute([forces.generalised_forces], [state.dz, state.ddz, forces.time], [zero, zero, ca.SX(0.0)])[0]
         mu = ca.SX.sym("mu", len(loops.labels))
         J = loops.jacobian if loops.labels else ca.SX(0, state.z.numel())
         K = ca.jacobian(h - J.T @ mu, state.z)
@@ -326,7 +330,7 @@ class EquilibriumTask:
 
         def at(factor: float, z: Floats) -> RestPosture | None:
             try:
-                return self.rest(z, [*p[:-1], factor], descend=False)
+                return self.rest_posture(z, [*p[:-1], factor], descend=False)
             except NoRest:
                 return None
 
@@ -364,11 +368,11 @@ def _with_factor(mechanism: Mechanism, names: Sequence[str]) -> Mechanism:
     """The mechanism with the loads `names` times a further parameter, of value 1."""
     factor = MechanismParameter(_FACTOR, "", 1.0)
 
-    def scaled(value: ScopeValue) -> ScopeValue:
+    def product(value: ScopeValue) -> ScopeValue:
         return lambda scope: factor.symbol * value_in(scope, value)
 
     loads: list[PointLoad] = [
-        replace(load, force=[scaled(v) for v in load.force], moment=[scaled(v) for v in load.moment])
+        replace(load, force=[product(v) for v in load.force], moment=[product(v) for v in load.moment])
         if load.name in names
         else load
         for load in mechanism.loads

@@ -51,15 +51,16 @@ class InverseDynamicsTask:
         if mistakes:
             return
         try:
-            moved = self.motion.names
+            motion_names = self.motion.names
         except ValueError as error:
             yield InvalidSetting("motion_file", str(error))
             return
         free = len(settings.loops.independent)
-        if len(moved) != free:
+        if len(motion_names) != free:
             names = ", ".join(tree.names[i] for i in settings.loops.independent)
             yield InvalidSetting(
-                "motion", f"moves {', '.join(moved)}; the mechanism has {free} degrees of freedom, such as {names}"
+                "motion",
+                f"moves {', '.join(motion_names)}; the mechanism has {free} degrees of freedom, such as {names}",
             )
             return
         yield from self.results.check()
@@ -119,8 +120,8 @@ class InverseDynamicsTask:
     ) -> tuple[dict[str, float], dict[str, Floats]]:
         """Follow the motion. Raises `Diverged` where the loops do not close, or a redundant loop is refused."""
         p = self.loops.mechanism.column(numbers)
-        motion, solved, p = self._solved(p, scenario)
-        values = self.results.signals.rows(motion, solved, p)
+        motion, joint_forces, p = self._solution(p, scenario)
+        values = self.results.signals.rows(motion, joint_forces, p)
         every_array: dict[str, Floats] = self.results.arrays(self.time, values)
         if "scene" in arrays:
             every_array["scene"] = scene_of(self.loops.mechanism, motion.z, p)
@@ -138,17 +139,17 @@ class InverseDynamicsTask:
             return {}
         if signals.forces.redundant == "least_squares" and signals.forces.is_redundant:
             return {}
-        stated = mechanism.column(numbers)
-        motion, solved, p = self._solved(self.loops.mechanism.column(numbers), scenario)
-        prescribed = self._ordered(self.motion.slopes(self.time, stated))
+        parameters = mechanism.column(numbers)
+        motion, joint_forces, p = self._solution(self.loops.mechanism.column(numbers), scenario)
+        coordinate_slopes = self._in_order(self.motion.slopes(self.time, parameters))
         if self.settings.carried_by:
-            slopes = carried_slopes(self.carriers, signals, motion, p, prescribed)
+            slopes = carried_slopes(self.carriers, signals, motion, p, coordinate_slopes)
         else:
-            slopes, _ = signals.slopes(motion, solved, p, prescribed)
-        derivatives = self.results.gradient(self.time, signals.rows(motion, solved, p), slopes)
+            slopes, _ = signals.slopes(motion, joint_forces, p, coordinate_slopes)
+        derivatives = self.results.gradient(self.time, signals.rows(motion, joint_forces, p), slopes)
         return by_name(derivatives, mechanism, names)
 
-    def _ordered(self, slopes: Floats) -> Floats:
+    def _in_order(self, slopes: Floats) -> Floats:
         """Slopes (n, 3 f, np) of the motion in the order of the independent coordinates."""
         order, f = self._order, len(self.motion.names)
         return slopes[:, [block * f + i for block in range(3) for i in order]]
@@ -158,26 +159,26 @@ class InverseDynamicsTask:
         names = self.loops.mechanism.tree.names
         return [self.motion.names.index(names[i]) for i in self.loops.independent]
 
-    def _solved(self, p: Sequence[float], scenario: Mapping[str, Any]) -> tuple[MotionRows, SolvedForces, Any]:
+    def _solution(self, p: Sequence[float], scenario: Mapping[str, Any]) -> tuple[MotionRows, SolvedForces, Any]:
         """The motion, its forces, and the parameters; with wires that carry it, rows of them with the tensions."""
         loops, time = self.loops, self.time
-        stated = len(self.settings.mechanism.parameters)  # tensions of wires come after these
-        values, rates, accelerations = (part[:, self._order] for part in self.motion.rows(time, p[:stated]))
+        count = len(self.settings.mechanism.parameters)  # tensions of wires come after these
+        values, rates, accelerations = (part[:, self._order] for part in self.motion.rows(time, p[:count]))
         try:
             start = loops.start(p, str(scenario.get("branch", self.settings.branch)))
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
-        closed = loops.follow(start, values, p)
-        if not closed.closed.all():
-            meaning = loops.obstacle(closed.z, p)[1]
-            raise Diverged(cannot_close(closed, time, meaning), reason="cannot_close")
-        condition = loops.condition(closed.z, p)
+        postures = loops.follow(start, values, p)
+        if not postures.closed.all():
+            meaning = loops.obstacle(postures.z, p)[1]
+            raise Diverged(cannot_close(postures, time, meaning), reason="cannot_close")
+        condition = loops.condition(postures.z, p)
         if not condition.max() < _DEAD_CENTRE:
             at = float(time[int(np.argmax(np.nan_to_num(condition, nan=np.inf)))])
             raise Diverged(f"a dead centre at {at:.6g} s: the moved coordinates do not determine the posture",
                            reason="dead_centre")  # fmt: skip
-        dz = loops.rates(closed.z, rates, p)
-        motion = MotionRows(time, closed.z, dz, loops.accelerations(closed.z, dz, accelerations, p))
+        dz = loops.rates(postures.z, rates, p)
+        motion = MotionRows(time, postures.z, dz, loops.accelerations(postures.z, dz, accelerations, p))
         forces, wires = self.results.signals.forces, self.settings.carried_by
         rows: Any = np.array(p)
         try:

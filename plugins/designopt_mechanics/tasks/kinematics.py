@@ -114,8 +114,8 @@ class KinematicsTask:
         for name in self.mechanism.points if self._sweep < len(_UNITS) else ():
             outputs[f"reach_{name}"] = Q(size, f"length, area or volume that '{name}' sweeps, folds counted twice")
         for name in self.mechanism.points:
-            for what in ("manipulability", "dexterity"):
-                outputs |= {f"{what}_{name}_{take}": Q("", f"{take} of '{name}'") for take in ("min", "mean")}
+            for kind in ("manipulability", "dexterity"):
+                outputs |= {f"{kind}_{name}_{take}": Q("", f"{take} of '{name}'") for take in ("min", "mean")}
         for name in self._followers:
             outputs |= {f"ratio_{name}_{take}": Q("", f"{take} rate per rate of the drive") for take in ("min", "max")}
         for name in self._forces.driven:
@@ -139,14 +139,14 @@ class KinematicsTask:
         """Go through the grid. Raises `Diverged` where no posture counts."""
         p = np.array(self.mechanism.column(numbers))
         grid = self._grid(p, self._branch(scenario))
-        values = dict(zip(self._measures, self._measured(grid.z, p), strict=True))
+        values = dict(zip(self._measures, self._measure_values(grid.z, p), strict=True))
         outputs = {
             "workspace": float(grid.counts.mean()),
             "closed_share": float(grid.closed.mean()),
             "gap_max": float(grid.gap.max(initial=0.0, where=~grid.closed)),
         }
-        counted, regular, efforts = self._counted(grid.z[grid.counts], p)
-        outputs |= counted
+        grid_outputs, regular, efforts = self._grid_outputs(grid.z[grid.counts], p)
+        outputs |= grid_outputs
         all_arrays: dict[str, Floats] = {
             "time": np.arange(len(grid.z), dtype=np.float64),
             "counts": grid.counts.astype(np.float64),
@@ -167,14 +167,14 @@ class KinematicsTask:
         postures and the gap have steps, and no derivatives."""
         p = self.mechanism.column(numbers)
         grid = self._grid(np.array(p), self._branch(scenario))
-        _, regular, _ = self._counted(grid.z[grid.counts], np.array(p))
+        _, regular, _ = self._grid_outputs(grid.z[grid.counts], np.array(p))
 
         def figures(q: Floats) -> dict[str, float]:
             start = self._loops.start(q, "", grid.z[grid.counts][0])
             z = self._loops.follow(start, grid.z[grid.counts][:, self._loops.independent], q)
             if not z.closed.all():
                 raise CannotClose("at the end of the workspace", float(z.gap.max()))
-            return self._counted(z.z, q, regular)[0]
+            return self._grid_outputs(z.z, q, regular)[0]
 
         columns = [q.name for q in self.mechanism.parameters]
         try:
@@ -183,7 +183,7 @@ class KinematicsTask:
             return {}
         return {output: {n: slopes[n][output] for n in names} for output in (slopes[names[0]] if names else ())}
 
-    def _counted(
+    def _grid_outputs(
         self, z: Floats, p: Floats, regular: NDArray[np.bool_] | None = None
     ) -> tuple[dict[str, float], NDArray[np.bool_], Floats]:
         """Outputs over the postures `z` that count, those that the drives determine, and their efforts. Raises
@@ -195,7 +195,7 @@ class KinematicsTask:
         if regular is None:
             regular = inverse_condition > _SINGULAR
         outputs = {"singularity_min": float(inverse_condition.min())}
-        for name, part in zip(self._measures, self._measured(z, p), strict=True):
+        for name, part in zip(self._measures, self._measure_values(z, p), strict=True):
             outputs |= {f"{name}_min": float(part.min())}
             if not name.startswith("clearance_"):
                 outputs |= {f"{name}_max": float(part.max())}
@@ -232,8 +232,8 @@ class KinematicsTask:
 
     def _grid(self, p: Floats, branch: str) -> GridRows:
         """The postures; one with a negative clearance does not count. Raises `Diverged` if none counts."""
-        grid = self._closed(p, branch)
-        for name, column in zip(self._measures, self._measured(grid.z, p), strict=True):
+        grid = self._grid_rows(p, branch)
+        for name, column in zip(self._measures, self._measure_values(grid.z, p), strict=True):
             if name.startswith("clearance_"):
                 grid.counts[:] &= column >= 0.0
         if not grid.counts.any():
@@ -244,7 +244,7 @@ class KinematicsTask:
             )
         return grid
 
-    def _closed(self, p: Floats, branch: str) -> GridRows:
+    def _grid_rows(self, p: Floats, branch: str) -> GridRows:
         """Every posture of the grid, each from its neighbour: every second row runs back."""
         loops = self._loops
         try:
@@ -256,10 +256,10 @@ class KinematicsTask:
         for column, name in zip(_serpentine([self._values(n) for n in self.settings.grid["over"]]).T,
                                 self.settings.grid["over"], strict=True):  # fmt: skip
             rows[:, names.index(name)] = column
-        closed = loops.follow(start, rows, p)
+        postures = loops.follow(start, rows, p)
         low, high = (np.array([getattr(c, end) for c in self.mechanism.tree.coordinates]) for end in ("low", "high"))
-        within = ((closed.z >= low - 1e-9) & (closed.z <= high + 1e-9)).all(axis=1)
-        return GridRows(closed.z, closed.closed & within, closed.closed, closed.gap)
+        within = ((postures.z >= low - 1e-9) & (postures.z <= high + 1e-9)).all(axis=1)
+        return GridRows(postures.z, postures.closed & within, postures.closed, postures.gap)
 
     def _range(self, name: str) -> tuple[float, float, int]:
         entry = self.settings.grid["over"][name]
@@ -317,11 +317,14 @@ class KinematicsTask:
                 across = part @ tangent[:, :, swept]
                 outputs[f"reach_{name}"] = float(_content(across).sum() * self._cell())
             sizes = np.linalg.svd(part[regular] @ by_drives, compute_uv=False)
-            used = sizes.max(axis=0) > _SINGULAR * max(float(sizes.max()), 1e-300)
-            sizes = sizes[:, used] if used.any() else sizes[:, :1]
+            nonsingular = sizes.max(axis=0) > _SINGULAR * max(float(sizes.max()), 1e-300)
+            sizes = sizes[:, nonsingular] if nonsingular.any() else sizes[:, :1]
             product, ratio = sizes.prod(axis=1), sizes[:, -1] / np.maximum(sizes[:, 0], 1e-300)
-            for what, values in (("manipulability", product), ("dexterity", ratio)):
-                outputs |= {f"{what}_{name}_min": float(values.min()), f"{what}_{name}_mean": float(values.mean())}
+            for measure, values in (("manipulability", product), ("dexterity", ratio)):
+                outputs |= {
+                    f"{measure}_{name}_min": float(values.min()),
+                    f"{measure}_{name}_mean": float(values.mean()),
+                }
         return outputs
 
     def _names_of_loops(self) -> Iterator[str]:
@@ -333,9 +336,9 @@ class KinematicsTask:
         return float(np.prod([(high - low) / points for low, high, points in spans if points > 1]))
 
     def _efforts(self, z: Floats, driven: Floats, tangent: Floats, p: Floats) -> Floats:
-        still = np.zeros_like(z)
-        (needed,) = self._needed(z, still, still, p)
-        right = np.einsum("nmf,nm->nf", tangent, needed.reshape(len(z), -1))
+        zeros = np.zeros_like(z)
+        (generalised_forces,) = self._generalised_forces(z, zeros, zeros, p)
+        right = np.einsum("nmf,nm->nf", tangent, generalised_forces.reshape(len(z), -1))
         return np.asarray(np.linalg.solve(np.swapaxes(driven, 1, 2), right[..., None])[..., 0])
 
     @cached_property
@@ -348,7 +351,7 @@ class KinematicsTask:
         function = ca.Function("measures", [self._loops.state.z, self._loops.p], [ca.densify(expressions)])
         return Rows(function, compiled=False)
 
-    def _measured(self, z: Floats, p: Floats) -> Floats:
+    def _measure_values(self, z: Floats, p: Floats) -> Floats:
         """(measures, n)."""
         if not self._measures:
             return np.zeros((0, len(z)))
@@ -357,14 +360,14 @@ class KinematicsTask:
     @cached_property
     def _slopes(self) -> Rows:
         state = self._loops.state
-        places = ca.vertcat(*(state.position(point) for point in self.mechanism.points.values()))
-        function = ca.Function("point_slopes", [state.z, self._loops.p], [ca.densify(ca.jacobian(places, state.z))])
+        positions = ca.vertcat(*(state.position(point) for point in self.mechanism.points.values()))
+        function = ca.Function("point_slopes", [state.z, self._loops.p], [ca.densify(ca.jacobian(positions, state.z))])
         return Rows(function, compiled=False)
 
     @cached_property
-    def _needed(self) -> Rows:
+    def _generalised_forces(self) -> Rows:
         forces = self._forces
-        expression = ca.substitute(ca.densify(forces.needed), forces.time, 0.0)
+        expression = ca.substitute(ca.densify(forces.generalised_forces), forces.time, 0.0)
         arguments = [forces.state.z, forces.state.dz, forces.state.ddz, forces.p]
         return Rows(ca.Function("needed_at_rest", arguments, [ca.cse(expression)]), compiled=False)
 

@@ -38,15 +38,15 @@ _REMEDIES = {
 }
 
 
-def with_limits(declared: Declared, mechanism: Mechanism) -> Declared:
-    """`declared` with the limits of the file as the usual ranges of the outputs that show whether they hold.
+def with_limits(declaration: Declared, mechanism: Mechanism) -> Declared:
+    """`declaration` with the limits of the file as the usual ranges of the outputs that show whether they hold.
 
     For a speed or an effort that is the peak, for a coordinate the maximum and the minimum; where the study has none of
     them, the mean or root mean square. Stops that yield at the ends of a range take its place.
     """
-    outputs = dict(declared.outputs)
+    outputs = dict(declaration.outputs)
     for signal, interval in _limits_of_signals(mechanism).items():
-        low, high = _widened(interval, _ROUND_OFF)
+        low, high = _wide_range(interval, _ROUND_OFF)
         ranges = {"max": (low, high), "min": (low, high), "mean": (low, high)}
         ranges |= dict.fromkeys(("peak", "rms"), (0.0, max(-low, high)))
         takes = {take for take in ranges if f"{signal}_{take}" in outputs}
@@ -55,7 +55,7 @@ def with_limits(declared: Declared, mechanism: Mechanism) -> Declared:
             output = outputs[f"{signal}_{take}"]
             about = f"{output.description}; limits of the file"
             outputs[f"{signal}_{take}"] = replace(output, description=about, usual=ranges[take])
-    return replace(declared, outputs=outputs)
+    return replace(declaration, outputs=outputs)
 
 
 def _limits_of_signals(mechanism: Mechanism) -> dict[str, Interval]:
@@ -79,15 +79,15 @@ def limit_notes(mechanism: Mechanism, names: Sequence[str], values: Floats, rate
     for name, rate in zip(names, rates.T, strict=True):
         unit, curve, (low, high) = coordinates[name].unit, curves[name], ranges[name]
         largest = mechanism.laws.get(name, CoordinateLaw()).largest_speed
-        beyond_range, broken = not _is_within(curve, ranges[name]), []
+        beyond_range, violations = not _is_within(curve, ranges[name]), []
         if beyond_range:
-            broken.append(
+            violations.append(
                 f"goes from {curve.min():.4g} to {curve.max():.4g} {unit}, beyond its range of {low:.4g} to"
                 f" {high:.4g} {unit}"
             )
         if not _is_within(rate, (-largest, largest)):
-            broken.append(f"has up to {np.abs(rate).max():.4g} {unit}/s, beyond its largest speed of {largest:.4g}")
-        if not broken:
+            violations.append(f"has up to {np.abs(rate).max():.4g} {unit}/s, beyond its largest speed of {largest:.4g}")
+        if not violations:
             continue
         is_far = float(np.abs(curve).max()) > _FAR * max(abs(low), abs(high))
         remedies = [
@@ -103,14 +103,14 @@ def limit_notes(mechanism: Mechanism, names: Sequence[str], values: Floats, rate
             if (factor < 0.0 or is_far) and _is_within(factor * curve, ranges[name])
         ]
         remedy = f"; {remedies[0]}" if beyond_range and remedies else ""
-        yield f"motion: {name} {', and '.join(broken)}{remedy}"
+        yield f"motion: {name} {', and '.join(violations)}{remedy}"
 
 
 def _is_within(curve: Floats, interval: Interval) -> bool:
-    low, high = _widened(interval, _ROUNDED)
+    low, high = _wide_range(interval, _ROUNDED)
     return bool(((curve >= low) & (curve <= high)).all())
 
 
-def _widened(interval: Interval, share: float) -> Interval:
+def _wide_range(interval: Interval, share: float) -> Interval:
     low, high = interval
     return low - share * abs(low), high + share * abs(high)

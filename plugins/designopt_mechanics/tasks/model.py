@@ -165,13 +165,13 @@ class MechanismModel:
             names_of_branches = ", ".join(mechanism.branches) or "none"
             yield InvalidSetting("branch", f"there is no branch '{self.branch}' (in the file: {names_of_branches})")
             return
-        yield from self._ignored()
+        yield from self._ineffective_settings()
         try:
             yield from self._task.check()
         except (TreeError, CannotClose) as error:
             yield InvalidSetting("file", str(error))
 
-    def _ignored(self) -> Iterator[InvalidSetting]:
+    def _ineffective_settings(self) -> Iterator[InvalidSetting]:
         """Settings of other tasks, which would have no effect."""
         defaults = MechanismModel(file=self.file, task=self.task)  # type: ignore[call-arg]
         for name, readers in _READERS.items():
@@ -180,7 +180,7 @@ class MechanismModel:
 
     def declares(self) -> Declared:
         """The parameters of the file as inputs and conditions, and the outputs and arrays of the task."""
-        declared = self._task.declares()
+        declaration = self._task.declares()
         parameters = {p.name: _quantity(p) for p in self.mechanism.parameters}
         conditions = {n: q for n, q in parameters.items() if n in self.conditions}
         inputs = {n: q for n, q in parameters.items() if n not in self.conditions}
@@ -189,11 +189,11 @@ class MechanismModel:
             conditions["branch"] = Quantity("", "branch in which the loops are assembled")
             texts = frozenset({"branch"})
         return replace(
-            declared,
-            inputs={**inputs, **declared.inputs},
-            conditions={**conditions, **declared.conditions},
-            optional=declared.optional | frozenset(inputs) | frozenset(conditions),
-            texts=declared.texts | texts,
+            declaration,
+            inputs={**inputs, **declaration.inputs},
+            conditions={**conditions, **declaration.conditions},
+            optional=declaration.optional | frozenset(inputs) | frozenset(conditions),
+            texts=declaration.texts | texts,
         )
 
     # ------------------------------------------------------------------------------------------------------ evaluation

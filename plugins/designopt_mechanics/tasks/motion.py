@@ -125,7 +125,7 @@ def read_motion(file: InputFile, mechanism: Mechanism, independent: Sequence[str
     have a column. Raises `ValueError` with the position in the file.
     """
     is_plain = file.name.lower().endswith(".csv") and not file.content.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"#")
-    motion = _plain(file, mechanism) if is_plain else _recorded(file, mechanism, independent)
+    motion = _plain(file, mechanism) if is_plain else _recording(file, mechanism, independent)
     if len(motion.time) < 4:
         raise ValueError(f"{file.name}: a motion needs at least 4 rows, not {len(motion.time)}")
     try:
@@ -136,16 +136,16 @@ def read_motion(file: InputFile, mechanism: Mechanism, independent: Sequence[str
     return motion
 
 
-def _recorded(file: InputFile, mechanism: Mechanism, independent: Sequence[str]) -> MotionTable:
+def _recording(file: InputFile, mechanism: Mechanism, independent: Sequence[str]) -> MotionTable:
     """The coordinates of a recording."""
     try:
         with about(file.name):
             table = read_recorded(file)
             columns = {name: name.removesuffix("/value").split("/")[-1] for name in table.names}
             present = [c for c in mechanism.tree.coordinates if c.name in columns.values()]
-            unused = [name for name, end in columns.items() if end not in mechanism.tree.names]
+            extra_columns = [name for name, end in columns.items() if end not in mechanism.tree.names]
             missing = [name for name in mechanism.tree.names if name not in columns.values()]
-            for name in unused:
+            for name in extra_columns:
                 if near := closest(columns[name], missing):
                     raise RecordingError(f"column '{name}': no coordinate of this name; did you mean '{near}'?")
             if not present:

@@ -23,10 +23,10 @@ LEAST_SQUARES = "least_squares"
 
 @dataclass(frozen=True, eq=False)
 class MotionResults:
-    """Results of `signals`; `requested` outputs, all when it is empty; `targets` (n, 3) m by path point."""
+    """Results of `signals`; outputs `output_names`, all when it is empty; `targets` (n, 3) m by path point."""
 
     signals: MotionSignals
-    requested: Sequence[str] = ()
+    output_names: Sequence[str] = ()
     targets: Mapping[str, Sequence[Sequence[float]]] = ()  # type: ignore[assignment]
 
     @cached_property
@@ -37,13 +37,13 @@ class MotionResults:
             for i, signal in enumerate(self.signals.signals)
             for take in TAKES
         }
-        return {n: r for n, r in every.items() if not self.requested or n in self.requested}
+        return {n: r for n, r in every.items() if not self.output_names or n in self.output_names}
 
     @cached_property
     def _misses(self) -> dict[str, tuple[str, str]]:
         """Path point and reduction of every output about targets."""
         every = {f"miss_{point}_{take}": (point, take) for point in dict(self.targets) for take in _MISSES}
-        return {n: m for n, m in every.items() if not self.requested or n in self.requested}
+        return {n: m for n, m in every.items() if not self.output_names or n in self.output_names}
 
     def check(self) -> Iterator[InvalidSetting]:
         """Unknown outputs and targets."""
@@ -56,7 +56,7 @@ class MotionResults:
                 yield InvalidSetting(f"targets.{name}", "must be a list of points [x, y] or [x, y, z] in m")
         names = [f"{s.name}_{take}" for s in self.signals.signals for take in TAKES]
         names += [f"miss_{point}_{take}" for point in dict(self.targets) for take in _MISSES]
-        for name in self.requested:
+        for name in self.output_names:
             if name not in names:
                 yield InvalidSetting("outputs", f"there is no output '{name}'{nearest_or_all(name, names)}")
 

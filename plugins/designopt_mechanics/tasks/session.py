@@ -81,10 +81,10 @@ def draw(
     closed reference posture. `parameters` replace numbers of the file. Raises `CannotClose` for a posture that does not
     close, and `ValueError` for unknown names and other shapes.
     """
-    stated = mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism, (0.0, 0.0, 0.0))
-    _check_parameters(stated, parameters)
-    p = stated.column(parameters)
-    lines = scene_of(stated, _postures(stated, posture, p), p)
+    full_mechanism = mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism, (0.0, 0.0, 0.0))
+    _check_parameters(full_mechanism, parameters)
+    p = full_mechanism.column(parameters)
+    lines = scene_of(full_mechanism, _postures(full_mechanism, posture, p), p)
     return _figure(lines)
 
 
@@ -113,8 +113,8 @@ def _figure(lines: Floats) -> plotly.graph_objects.Figure:
     """Of lines (n, vertices, 3), flat where all have the same depth."""
     import plotly.graph_objects as go
 
-    places = lines[np.isfinite(lines).all(axis=2)]
-    low, high = places.min(axis=0), places.max(axis=0)
+    points = lines[np.isfinite(lines).all(axis=2)]
+    low, high = points.min(axis=0), points.max(axis=0)
     flat = high[2] == low[2]
     margin = 0.05 * float((high - low).max())
 

@@ -86,12 +86,12 @@ class SimulationTask:
         motion = MotionRows(time, run.x[:, :m], run.x[:, m : 2 * m], run.y[:, :m])
         parts = np.concatenate([run.x[:, 2 * m :].reshape(-1, k, 2 * m), run.y[:, m:].reshape(-1, k, m)], axis=2)
         free = np.concatenate([block * m + loops.independent for block in range(3)])
-        prescribed = np.zeros((len(time), len(free), len(p)))
+        coordinate_slopes = np.zeros((len(time), len(free), len(p)))
         for i, (name, scale) in enumerate(scales.items()):
-            prescribed[:, :, columns.index(name)] = parts[:, i, free] / scale
-        solved = signals.forces.solve(motion, p)
-        slopes, _ = signals.slopes(motion, solved, p, prescribed)
-        derivatives = self.results.gradient(time, signals.rows(motion, solved, p), slopes)
+            coordinate_slopes[:, :, columns.index(name)] = parts[:, i, free] / scale
+        joint_forces = signals.forces.solve(motion, p)
+        slopes, _ = signals.slopes(motion, joint_forces, p, coordinate_slopes)
+        derivatives = self.results.gradient(time, signals.rows(motion, joint_forces, p), slopes)
         return by_name(derivatives, loops.mechanism, names)
 
     def _sensitive(self, scales: dict[str, float]) -> Simulator:

@@ -77,13 +77,13 @@ class Carriers:
         except ValueError as error:
             yield InvalidSetting("sharing", str(error))
             return
-        free = [name for name in self.wires if not self._limited(name)]
-        stated = "state it in the file: wires: {..: {points: [..], largest_tension: 400 N}}"
+        free = [name for name in self.wires if not self._has_limit(name)]
+        remedy = "state it in the file: wires: {..: {points: [..], largest_tension: 400 N}}"
         if free and len(free) < len(self.wires):
-            yield InvalidSetting("carried_by", f"{', '.join(free)}: no largest_tension, which others have; {stated}")
+            yield InvalidSetting("carried_by", f"{', '.join(free)}: no largest_tension, which others have; {remedy}")
         elif free and criterion.needs_limits:
             name = self.sharing["criterion"]
-            yield InvalidSetting("sharing", f"'{name}' needs the largest_tension of each wire; {stated}")
+            yield InvalidSetting("sharing", f"'{name}' needs the largest_tension of each wire; {remedy}")
 
     @cached_property
     def criterion(self) -> Criterion:
@@ -119,7 +119,7 @@ class Carriers:
         values = ca.Function("limits", [symbols], [self.limits])(np.asarray(p)[: symbols.numel()])
         return np.asarray(values, dtype=np.float64).ravel()
 
-    def _limited(self, name: str) -> bool:
+    def _has_limit(self, name: str) -> bool:
         limit = ca.SX(self.mechanism.wire(name).largest_tension)
         return not limit.is_constant() or math.isfinite(float(limit))
 
@@ -164,8 +164,8 @@ def _least_squares(
     tensions = np.empty((len(motion.z), len(wires)))
     for i, (A, u) in enumerate(zip(along, efforts, strict=True)):
         weight = _WEIGHT / max(float(np.abs(A).max()), 1e-12)
-        stacked = np.vstack([weight * A, np.eye(len(wires))])
-        tensions[i] = scipy.optimize.nnls(stacked, np.concatenate([weight * u, np.zeros(len(wires))]))[0]
+        matrix = np.vstack([weight * A, np.eye(len(wires))])
+        tensions[i] = scipy.optimize.nnls(matrix, np.concatenate([weight * u, np.zeros(len(wires))]))[0]
         left = np.abs(A @ tensions[i] - u)
         if left.max(initial=0.0) > _MISSING * max(1e-9, float(np.abs(efforts).max())):
             name = forces.driven[int(left.argmax())]
@@ -177,12 +177,12 @@ def _least_squares(
 
 
 def carried_slopes(
-    carriers: Carriers, signals: MotionSignals, motion: MotionRows, p: Floats, prescribed: Floats
+    carriers: Carriers, signals: MotionSignals, motion: MotionRows, p: Floats, coordinate_slopes: Floats
 ) -> Floats:
     """(n, s, q) derivatives of the signals by the q parameters before the tensions, which come last in `p` (n, q + k).
 
-    `prescribed` (n, 3 f, q) are those of the independent coordinates, their rates and accelerations. In units of the
-    largest tensions S, wires that pull below their limit have the slope of the criterion S R' w with J w = 0 (the
+    `coordinate_slopes` (n, 3 f, q) are those of the independent coordinates, their rates and accelerations. In units of
+    the largest tensions S, wires that pull below their limit have the slope of the criterion S R' w with J w = 0 (the
     optimality conditions), those at their limit stay there, those of the others stay 0.
     """
     forces, k, n = signals.forces, len(carriers.wires), len(motion.time)
@@ -203,7 +203,7 @@ def carried_slopes(
         ca.densify(ca.jacobian(e, v)) for e in (rows, ca.vertcat(*signals.expressions)) for v in (Y, forces.p[:q])
     ]
     function = ca.Function("carried", [*signals.arguments, signals.statics[0], w, pulling, full], ca.cse(results))
-    solved = forces.solve(motion, p)  # type: ignore[arg-type]
+    joint_forces = forces.solve(motion, p)  # type: ignore[arg-type]
     at_limit = tensions >= (1.0 - _PULLS) * carriers.strengths(p[0])
     active = (tensions > _PULLS * np.abs(tensions).max(initial=1e-300)) & ~at_limit
     matrices = Rows(ca.Function("arms", [state.z, forces.p], [ca.densify(R), ca.densify(J)]), compiled=False)
@@ -214,13 +214,13 @@ def carried_slopes(
     of_cost = carriers.criterion.slope(shares) * active
     right = np.concatenate([of_cost, np.zeros((n, slopes.shape[1]))], axis=1)
     weights = np.einsum("nij,nj->ni", np.linalg.pinv(left), right)
-    arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, solved.efforts, solved.cuts)
-    mu = signals.multipliers(motion, solved, p)  # type: ignore[arg-type]
+    arrays = (motion.z, motion.dz, motion.ddz, motion.time, p, joint_forces.efforts, joint_forces.cuts)
+    mu = signals.multipliers(motion, joint_forces, p)  # type: ignore[arg-type]
     masks = (active.astype(np.float64), at_limit.astype(np.float64))
     R_y, R_p, s_y, s_p = Rows(function, compiled=False)(*arrays, mu, weights, *masks)
     count = rows.numel()
     change = R_p.reshape(n, count, q)
-    change[:, : prescribed.shape[1]] -= prescribed
+    change[:, : coordinate_slopes.shape[1]] -= coordinate_slopes
     y_p = -np.linalg.pinv(R_y.reshape(n, count, -1)) @ change
     result: Floats = s_p.reshape(n, -1, q) + s_y.reshape(n, len(signals.signals), -1) @ y_p
     return result

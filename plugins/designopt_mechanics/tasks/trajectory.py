@@ -105,17 +105,17 @@ class TrajectoryTask:
 
     def declares(self) -> Declared:
         """The outputs of a motion, and those of the program."""
-        declared = self._results.declares()
-        squared = {False: "N^2 m^2 s", True: "N^2 s"}
+        declaration = self._results.declares()
+        effort_units = {False: "N^2 m^2 s", True: "N^2 s"}
         units = {self._unit(name) == "m" for name in self._driven}
         outputs = {
             "duration": Q("s", "of the motion"),
-            "effort": Q(squared[units.pop()] if len(units) == 1 else "", "integral of the sum of squared efforts"),
+            "effort": Q(effort_units[units.pop()] if len(units) == 1 else "", "integral of the sum of squared efforts"),
             "work": Q("J", "integral of the size of the drives' power, rounded below 0.1 W"),
             "error_estimate": Q("", "of the discretisation, relative to the states"),
             "resimulation_error": Q("", "of a simulation with the same efforts, relative to the states"),
         }
-        return replace(declared, outputs={**outputs, **declared.outputs})
+        return replace(declaration, outputs={**outputs, **declaration.outputs})
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
@@ -132,10 +132,10 @@ class TrajectoryTask:
             text = f"{error}, between points of the mesh: take more intervals, or state refine_to"
             raise Diverged(text, reason="cannot_close") from None
         try:
-            solved = self._forces.solve(motion, p)
+            joint_forces = self._forces.solve(motion, p)
         except RedundantLoop as error:
             raise Diverged(str(error), reason="redundant") from None
-        values = self._results.signals.rows(motion, solved, p)
+        values = self._results.signals.rows(motion, joint_forces, p)
         outputs = {
             "duration": solution.phase.tf,
             "effort": solution.figures["effort"],
@@ -156,7 +156,7 @@ class TrajectoryTask:
         not a differentiable function of them, of least-squares forces, and of the estimates of errors."""
         if not names or (self._forces.redundant == "least_squares" and self._forces.is_redundant):
             return {}
-        if self._shortest < self._longest and ca.depends_on(self._forces.needed, self._forces.time):
+        if self._shortest < self._longest and ca.depends_on(self._forces.generalised_forces, self._forces.time):
             return {}  # loads follow a clock that the duration stretches
         p = self.mechanism.column(numbers)
         branch = str(scenario.get("branch", self.settings.branch))
@@ -166,15 +166,15 @@ class TrajectoryTask:
             return {}
         solution, signals = of_optimum.solution, self._results.signals
         motion = self._motion(solution, branch)
-        solved = self._forces.solve(motion, p)
+        joint_forces = self._forces.solve(motion, p)
         columns = [q.name for q in self.mechanism.parameters]
-        prescribed = np.zeros((len(motion.time), 3 * len(self._loops.independent), len(p)))
+        coordinate_slopes = np.zeros((len(motion.time), 3 * len(self._loops.independent), len(p)))
         of_duration = np.zeros(len(p))
         for k, name in enumerate(names):
             of_duration[columns.index(name)] = of_optimum.phases["motion"].times[-1, k]
-            prescribed[:, :, columns.index(name)] = self._motion_slopes(of_optimum, k)
-        slopes, _ = signals.slopes(motion, solved, p, prescribed)
-        values = signals.rows(motion, solved, p)
+            coordinate_slopes[:, :, columns.index(name)] = self._motion_slopes(of_optimum, k)
+        slopes, _ = signals.slopes(motion, joint_forces, p, coordinate_slopes)
+        values = signals.rows(motion, joint_forces, p)
         derivatives = self._results.gradient(motion.time, values, slopes)
         for name, integral in self._results.outputs(motion.time, values).items():
             if name.endswith("_integral"):
@@ -186,12 +186,12 @@ class TrajectoryTask:
         """(n, 3 f) derivatives by the number `k` of the independent coordinates, their rates and accelerations, at
         equal fractions of the motion."""
         phase, slopes = of_optimum.solution.phase, of_optimum.phases["motion"]
-        moved = {name: column[:, k] for name, column in slopes.values.items()}
+        value_slopes = {name: column[:, k] for name, column in slopes.values.items()}
         names = [self.mechanism.tree.names[i] for i in self._loops.independent]
         next_rate = {n: f"{n}_speed" for n in names} | {f"{n}_speed": f"{n}_acceleration" for n in names}
         stretch = slopes.times[-1, k] / phase.tf
-        rates = {name: moved[next_rate[name]] + stretch * phase.rates[name] for name in phase.rates}
-        values = replace(phase, values=moved, rates=rates).at(np.linspace(0.0, 1.0, self.settings.samples))
+        rates = {name: value_slopes[next_rate[name]] + stretch * phase.rates[name] for name in phase.rates}
+        values = replace(phase, values=value_slopes, rates=rates).at(np.linspace(0.0, 1.0, self.settings.samples))
         return np.column_stack([values[f"{n}{end}"] for end in ("", "_speed", "_acceleration") for n in names])
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
@@ -210,14 +210,14 @@ class TrajectoryTask:
             raise Diverged(str(error), reason="out_of_range") from None
         names = self.mechanism.tree.names
         speeds = [f"{names[i]}_speed" for i in self._loops.independent]
-        still = dict.fromkeys(speeds, 0.0)
+        zero_speeds = dict.fromkeys(speeds, 0.0)
         gaps = self._loops.wire_gaps_at(np.stack([start, end]), p).max(axis=0)
         phase = Phase(
             self._system,
             tf=self._shortest if self._shortest == self._longest else (self._shortest, self._longest),
             name="motion",
-            initial={**self._stated("start", start), **still},
-            final={**self._stated("end", end), **still},
+            initial={**self._side_coordinates("start", start), **zero_speeds},
+            final={**self._side_coordinates("end", end), **zero_speeds},
             path={
                 **{name: Constraint(_output(name), 0.0, unit="m") for name in self._clearances},
                 **{
@@ -303,9 +303,9 @@ class TrajectoryTask:
 
     def _posture(self, side: str, p: Floats, branch: str) -> Floats:
         """(m,) the closed posture at the start or the end. Raises `CannotClose` and `ValueError`."""
-        stated: Mapping[str, float] = self.program.get(side, {})
+        coordinates: Mapping[str, float] = self.program.get(side, {})
         try:
-            posture = self._loops.posture(stated, p, branch)
+            posture = self._loops.posture(coordinates, p, branch)
         except CannotClose as error:
             raise CannotClose(f"{side}: {error}", error.gap) from None
         except ValueError as error:
@@ -315,13 +315,13 @@ class TrajectoryTask:
                 raise ValueError(f"{side}: {c.name} = {value:.6g} is outside its range {c.low:g} to {c.high:g}")
         return posture
 
-    def _stated(self, side: str, posture: Floats) -> dict[str, float]:
+    def _side_coordinates(self, side: str, posture: Floats) -> dict[str, float]:
         """The coordinates that the program fixes at a side: those that it states, or the independent ones."""
         names = self.mechanism.tree.names
         leading = [names[i] for i in self._loops.independent]
-        stated = self.program.get(side, {})
-        fixed = leading if set(stated) <= set(leading) else list(stated)
-        return {name: float(posture[names.index(name)]) for name in fixed}
+        coordinates = self.program.get(side, {})
+        coordinate_names = leading if set(coordinates) <= set(leading) else list(coordinates)
+        return {name: float(posture[names.index(name)]) for name in coordinate_names}
 
     @cached_property
     def _system(self) -> System:
@@ -334,12 +334,12 @@ class TrajectoryTask:
         effort = ca.SX.sym("effort", len(columns))
         multipliers = ca.SX.sym("multiplier", len(bound))
         passive = mechanism.passive(state) + _without(mechanism.driven(state), columns)
-        needed = inverse_dynamics(state, mechanism.gravity, mechanism.forces_on(state)) - passive
+        generalised_forces = inverse_dynamics(state, mechanism.gravity, mechanism.forces_on(state)) - passive
         motion = ca.SX.eye(len(tree.names))[:, columns] @ effort
         slopes = loops.jacobian if bound else ca.SX(0, len(tree.names))
-        residual = ca.cse(ca.densify(needed - motion - slopes.T @ multipliers))
-        gap, curved = loops.equations() if bound else (ca.SX(0, 1), ca.SX(0, 1))
-        rates, second = slopes @ state.dz, slopes @ state.ddz + curved
+        residual = ca.cse(ca.densify(generalised_forces - motion - slopes.T @ multipliers))
+        gap, curvature = loops.equations() if bound else (ca.SX(0, 1), ca.SX(0, 1))
+        rates, second = slopes @ state.dz, slopes @ state.ddz + curvature
         laws = mechanism.laws
         speeds = {name: laws[name].largest_speed if name in laws else math.inf for name in tree.names}
 
@@ -404,5 +404,5 @@ def _output(name: str) -> Callable[[Symbols], Any]:
 
 def _without(column: Any, rows: Iterable[int]) -> Any:
     """A column with zeros in some rows."""
-    chosen = set(rows)
-    return ca.vertcat(ca.SX(0, 1), *(0.0 if i in chosen else column[i] for i in range(column.numel())))
+    zero_rows = set(rows)
+    return ca.vertcat(ca.SX(0, 1), *(0.0 if i in zero_rows else column[i] for i in range(column.numel())))

@@ -100,7 +100,7 @@ class DynamicTrial:
         return labels(self.balance.rows)
 
     @cached_property
-    def helped(self) -> list[int]:
+    def reserve_rows(self) -> list[int]:
         """Rows that have a reserve."""
         return [int(i) for i in np.flatnonzero(self.reserves.optimal > 0)]
 
@@ -124,7 +124,7 @@ class DynamicTrial:
         return {"effort": 1.0, "moving": moving, "tracking": tracking, "fibres": fibres}
 
     @cached_property
-    def tracked(self) -> list[int]:
+    def signal_muscles(self) -> list[int]:
         """Muscles with a measured signal in any frame."""
         if self.terms.tracking is None:
             return []
@@ -171,8 +171,10 @@ class DynamicTrial:
 
     def isometric(self, parameters: Mapping[str, float]) -> Floats:
         """(k,) N maximum isometric forces with these parameters."""
-        scaled = checked_factors(self.factors, self.muscles.names)
-        scaled_forces = [parameters[scaled["force", n]] if ("force", n) in scaled else 1.0 for n in self.muscles.names]
+        factor_names = checked_factors(self.factors, self.muscles.names)
+        scaled_forces = [
+            parameters[factor_names["force", n]] if ("force", n) in factor_names else 1.0 for n in self.muscles.names
+        ]
         return np.asarray(self.muscles.force * scaled_forces * parameters["strength"])
 
     @cached_property
@@ -187,7 +189,7 @@ class DynamicTrial:
         if self.device is not None:
             columns["angle"] = np.asarray(self.device.angle, dtype=np.float64)
         if self.terms.tracking is not None:
-            for j in self.tracked:
+            for j in self.signal_muscles:
                 signal = self.terms.tracking.signals[:, j]
                 columns[f"signal_{names[j]}"] = np.where(np.isfinite(signal), signal, 0.0)
                 columns[f"known_{names[j]}"] = np.isfinite(signal).astype(np.float64)
@@ -219,8 +221,8 @@ class _System:
         self.elastic = [names[j] for j in trial.compliant]
         self.a, self.length, self.speed = (symbols(p, names) for p in ("activation", "length", "speed"))
         self.f, self.u = (symbols(p, self.elastic) for p in ("tendon_force", "force_rate"))
-        self.reserve = symbols("reserve", [rows[i] for i in trial.helped])
-        self.needed = symbols("needed", rows)
+        self.reserve = symbols("reserve", [rows[i] for i in trial.reserve_rows])
+        self.net_moments = symbols("needed", rows)
         self.arms = {(i, j): ca.SX.sym(f"arm_{rows[i]}_{names[j]}") for i, j in trial.pairs}
         self.command = symbols("command", [str(s + 1) for s in range(trial.commands)])
         self.parameters: dict[str, tuple[str, Any]] = {"strength": ("", ca.SX.sym("strength"))}
@@ -228,21 +230,21 @@ class _System:
             self.parameters[name] = ("", ca.SX.sym(name))
         self.factor = checked_factors(trial.factors, self.muscles.names)
         if trial.terms.synergies is not None:
-            mixed = ca.DM(trial.terms.synergies) @ ca.vertcat(*self.command.values())
-            self.e = dict(zip(names, ca.vertsplit(mixed), strict=True))
+            excitations = ca.DM(trial.terms.synergies) @ ca.vertcat(*self.command.values())
+            self.e = dict(zip(names, ca.vertsplit(excitations), strict=True))
         else:
             self.e = symbols("excitation", names)
-        tracked = [names[j] for j in trial.tracked]
-        self.signal, self.is_measured = symbols("signal", tracked), symbols("known", tracked)
+        signal_names = [names[j] for j in trial.signal_muscles]
+        self.signal, self.is_measured = symbols("signal", signal_names), symbols("known", signal_names)
         tracking = trial.terms.tracking
         if tracking is not None and tracking.free_scale:
-            for name in tracked:
+            for name in signal_names:
                 self.parameters[f"signal_scale_{name}"] = ("", ca.SX.sym(f"signal_scale_{name}"))
-        watched = [names[j] for j in trial.observed_fibres]
-        self.observed_length, self.is_observed = symbols("seen_length", watched), symbols("seen_there", watched)
+        fibre_names = [names[j] for j in trial.observed_fibres]
+        self.observed_length, self.is_observed = symbols("seen_length", fibre_names), symbols("seen_there", fibre_names)
         self.fibre_errors: Any = ca.SX(0)
-        banded = tracked if trial.band is not None else []
-        self.band = {end: symbols(end, banded) for end in ("least", "most")}
+        band_names = signal_names if trial.band is not None else []
+        self.band = {end: symbols(end, band_names) for end in ("least", "most")}
         self.angle = ca.SX.sym("angle")
         if trial.device is not None:
             for name, unit in (("stiffness", "N m/rad"), ("rest", "rad"), ("assistance", "")):
@@ -252,22 +254,22 @@ class _System:
     def _value(self, name: str) -> Any:
         return self.parameters[name][1]
 
-    def _scaled(self, what: str, j: int, value: float) -> Any:
-        name = self.factor.get((what, self.muscles.names[j]))
+    def _scaled_value(self, quantity: str, j: int, value: float) -> Any:
+        name = self.factor.get((quantity, self.muscles.names[j]))
         return value if name is None else value * self._value(name)
 
     def _muscle(self, j: int) -> Any:
         """The force (N) of muscle j along its tendon; equations and figures of its fibre become outputs."""
         muscles, name = self.muscles, self.trial.names[j]
-        slack = self._scaled("slack", j, float(muscles.slack[j]))
-        strain = self._scaled("strain", j, float(muscles.tendon_strain[j]))
-        force = self._scaled("force", j, float(muscles.force[j])) * self._value("strength")
+        slack = self._scaled_value("slack", j, float(muscles.slack[j]))
+        strain = self._scaled_value("strain", j, float(muscles.tendon_strain[j]))
+        force = self._scaled_value("force", j, float(muscles.force[j])) * self._value("strength")
         path = self.length[name], self.speed[name]
         tendon: tuple[Any, Any] = slack, 0.0
         if name in self.f:
             f, u = self.f[name], self.u[name]
             tendon = slack * OPENSIM.tendon_length(f, strain=strain), slack * OPENSIM.tendon_speed(f, u, strain=strain)
-        optimal = self._scaled("fibre", j, float(muscles.optimal[j]))
+        optimal = self._scaled_value("fibre", j, float(muscles.optimal[j]))
         fibre = muscles.fibre(j, tendon, path, optimal)
         if name in self.observed_length:
             error = (fibre.length * optimal - self.observed_length[name]) / float(muscles.optimal[j])
@@ -287,7 +289,7 @@ class _System:
         trial = self.trial
         forces = [self._muscle(j) for j in range(len(self.muscles.names))]
         for i, row in enumerate(trial.rows):
-            left = self.needed[row]
+            left = self.net_moments[row]
             if trial.device is not None and trial.balance.rows[i] == trial.device.row:
                 values = {name: symbol for name, (_, symbol) in self.parameters.items()}
                 device = trial.device.moment(left, values, self.angle)
@@ -304,17 +306,20 @@ class _System:
         """Integrands of the cost."""
         trial, terms = self.trial, self.trial.terms
         weights = np.ones(len(trial.names)) if terms.weights is None else terms.weights
-        charged = self.e if terms.charged == "excitation" else self.a
-        effort = sum(float(w) * charged[name] ** 2 for w, name in zip(weights, trial.names, strict=True))
+        activity = self.e if terms.charged == "excitation" else self.a
+        effort = sum(float(w) * activity[name] ** 2 for w, name in zip(weights, trial.names, strict=True))
         squares = sum((r**2 for r in self.reserve.values()), ca.SX(0))
         self.outputs += [(Variable("effort_rate", ""), terms.effort * effort + trial.reserves.weight * squares)]
         self.outputs += [(Variable("moving_rate", "1/s^2"), sum((u**2 for u in self.u.values()), ca.SX(0)))]
-        tracked = ca.SX(0)
+        tracking_error = ca.SX(0)
         if terms.tracking is not None:
             for name, signal in self.signal.items():
                 scale = self._value(f"signal_scale_{name}") if terms.tracking.free_scale else 1.0
-                tracked += self.is_measured[name] * (self.e[name] - scale * signal) ** 2
-        self.outputs += [(Variable("tracking_rate", ""), tracked), (Variable("fibres_rate", ""), self.fibre_errors)]
+                tracking_error += self.is_measured[name] * (self.e[name] - scale * signal) ** 2
+        self.outputs += [
+            (Variable("tracking_rate", ""), tracking_error),
+            (Variable("fibres_rate", ""), self.fibre_errors),
+        ]
 
     def system(self) -> System:
         """The system with all its tables."""
@@ -341,7 +346,7 @@ class _System:
             *((Variable(f"length_{n}", "m"), self.length[n]) for n in names),
             *((Variable(f"speed_{n}", "m/s"), self.speed[n]) for n in names),
             *((Variable(f"arm_{trial.rows[i]}_{names[j]}", ""), arm) for (i, j), arm in self.arms.items()),
-            *((Variable(f"needed_{r}", units[r]), symbol) for r, symbol in self.needed.items()),
+            *((Variable(f"needed_{r}", units[r]), symbol) for r, symbol in self.net_moments.items()),
             *((Variable(f"signal_{n}", ""), symbol) for n, symbol in self.signal.items()),
             *((Variable(f"known_{n}", ""), symbol) for n, symbol in self.is_measured.items()),
             *((Variable(f"seen_length_{n}", "m"), symbol) for n, symbol in self.observed_length.items()),

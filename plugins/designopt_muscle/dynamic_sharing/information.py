@@ -43,7 +43,7 @@ def information(program: Program, solution: Solution, names: Sequence[str]) -> F
     transcription, names = program.transcription, list(names)
     if not names:
         return np.zeros((0, 0))
-    program_bounds = boxes(program.statement, program.problem, transcription.layout, transcription.blocks)
+    program_bounds = boxes(program.problem_functions, program.problem, transcription.layout, transcription.blocks)
     x, multipliers = solution.iterate.x, solution.iterate.constraint_multipliers
     H = scipy.sparse.csc_matrix(transcription.hessian(x, program_bounds.parameters, 1.0, multipliers).sparse())
     H = H + scipy.sparse.triu(H, 1).T
@@ -66,9 +66,9 @@ def information(program: Program, solution: Solution, names: Sequence[str]) -> F
     )
     right = np.vstack([H[w][:, columns].toarray(), J[at_limit][:, columns].toarray()])
     follow = scipy.sparse.linalg.splu(kkt).solve(right)
-    reduced = H[columns][:, columns].toarray() - right.T @ follow
+    schur_complement = H[columns][:, columns].toarray() - right.T @ follow
     scale = transcription.scale[columns]
-    reduced_hessian = reduced / (transcription.cost_scale * np.outer(scale, scale))
+    reduced_hessian = schur_complement / (transcription.cost_scale * np.outer(scale, scale))
     return np.asarray(0.5 * (reduced_hessian + reduced_hessian.T))
 
 

@@ -35,8 +35,8 @@ def mesh_of(scheme: SchemeName, time: Floats) -> Mesh:
         if np.abs(time - time[0] - candidate.fractions * span).max() <= 1e-6 * span / intervals:
             return candidate
     word = {1: "at equal intervals of time", 2: "an odd number, at least 3, at equal intervals"}
-    needed = word.get(steps, f"the points of intervals of {steps} steps each")
-    raise ValueError(f"{n} frames: collocation by {scheme} needs {needed}")
+    condition = word.get(steps, f"the points of intervals of {steps} steps each")
+    raise ValueError(f"{n} frames: collocation by {scheme} needs {condition}")
 
 
 def phase(trial: DynamicTrial, name: str = "motion") -> Phase:
@@ -51,7 +51,7 @@ def phase(trial: DynamicTrial, name: str = "motion") -> Phase:
                 _symbol(f"excitation_{n}"), float(trial.muscles.min_activation[j]), 1.0
             )
     if trial.band is not None:
-        for n in (trial.names[j] for j in trial.tracked):
+        for n in (trial.names[j] for j in trial.signal_muscles):
             rows[f"lower_band_{n}"] = Constraint(_above(f"excitation_{n}", f"least_{n}"), 0.0)
             rows[f"upper_band_{n}"] = Constraint(_above(f"most_{n}", f"excitation_{n}"), 0.0)
     first = max(FIRST, float(trial.muscles.min_activation.max()))
@@ -83,7 +83,7 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
     names = [p.name for p in phases]
     for trial, name in zip(trials, names, strict=True):
         if trial.terms.start_from_rest:
-            constraints[f"rest_at_the_beginning_of_{name}"] = Constraint(_rest(trial, name), 0.0, 0.0)
+            constraints[f"rest_at_the_beginning_of_{name}"] = Constraint(_initial_difference(trial, name), 0.0, 0.0)
 
     def integral(key: str) -> Callable[[Any], Any]:
         return lambda e: sum(e.phase[name].integral[key] for name in names)
@@ -105,9 +105,12 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
     return TrajectoryProblem(phases, cost, constraints=constraints, parameters=boxes, guess=first, figures=figures)
 
 
-def first_values(stated: TrajectoryProblem) -> dict[str, float]:
+def first_values(trajectory_problem: TrajectoryProblem) -> dict[str, float]:
     """The parameters with which the search begins: their guesses, else the middles of their ranges."""
-    return {name: stated.guess.get(name, 0.5 * (low + high)) for name, (low, high) in stated.parameter_ranges.items()}
+    return {
+        name: trajectory_problem.guess.get(name, 0.5 * (low + high))
+        for name, (low, high) in trajectory_problem.parameter_ranges.items()
+    }
 
 
 def neutral(name: str) -> float:
@@ -119,11 +122,11 @@ def _symbol(name: str) -> Callable[[Any], Any]:
     return lambda v: v[name]
 
 
-def _above(one: str, upper_name: str) -> Callable[[Any], Any]:
-    return lambda v: v[one] - v[upper_name]
+def _above(lower_name: str, upper_name: str) -> Callable[[Any], Any]:
+    return lambda v: v[lower_name] - v[upper_name]
 
 
-def _rest(trial: DynamicTrial, name: str) -> Callable[[Any], Any]:
+def _initial_difference(trial: DynamicTrial, name: str) -> Callable[[Any], Any]:
     """Excitations less activations at the beginning."""
 
     def value(e: Any) -> Any:

@@ -59,14 +59,14 @@ def share_trials(
     With ranges for factors and signals to track this is a calibration. The objective of each result is its own part.
     """
     meshes = [mesh_of(scheme, trial.balance.time) for trial in trials]
-    stated = problem(trials, parameters)
-    values = first_values(stated)
+    trajectory_problem = problem(trials, parameters)
+    values = first_values(trajectory_problem)
     statics = [static_sharing(trial, values) for trial in trials]
-    names = [phase.name for phase in stated.phases]
+    names = [phase.name for phase in trajectory_problem.phases]
     each = list(zip(names, trials, statics, strict=True))
     first = Guess({name: guess_of(trial, static, values) for name, trial, static in each})
     options = Options(scheme=scheme, tolerance=tolerance, max_iterations=iterations, check=False)
-    program = Program(stated, options, first, meshes=meshes)
+    program = Program(trajectory_problem, options, first, meshes=meshes)
     solution = program.solve(guess=first)
     return tuple(read(trial, program, solution, static, name) for name, trial, static in each)
 
@@ -108,7 +108,7 @@ def guess_of(trial: DynamicTrial, sharing: Sharing, parameters: Mapping[str, flo
         values |= {f"excitation_{n}": a[:, j] for j, n in enumerate(trial.names)}
     for j in trial.compliant:
         values[f"tendon_force_{trial.names[j]}"], values[f"force_rate_{trial.names[j]}"] = f[:, j], u[:, j]
-    for i in trial.helped:
+    for i in trial.reserve_rows:
         row = trial.balance.rows[i]
         if row in sharing.balance.rows:
             control = sharing.reserves[:, sharing.balance.rows.index(row)] / trial.reserves.optimal[i]

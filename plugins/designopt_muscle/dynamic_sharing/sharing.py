@@ -77,18 +77,18 @@ class DynamicSharing:
 
 def read(trial: DynamicTrial, program: Program, solution: Solution, static: Sharing, name: str) -> DynamicSharing:
     """The results of the `trial` in the phase `name` of the `solution` of a `program`."""
-    solved, system = solution.phases[name], trial.system
+    phase, system = solution.phases[name], trial.system
     n, elastic = len(trial.balance.time), [trial.names[j] for j in trial.compliant]
 
-    def stacked(prefix: str, parts: Sequence[str], trajectories: Mapping[str, Floats]) -> Floats:
+    def stack(prefix: str, parts: Sequence[str], trajectories: Mapping[str, Floats]) -> Floats:
         return np.stack([trajectories[f"{prefix}_{part}"] for part in parts], axis=1) if parts else np.zeros((n, 0))
 
     values = {
-        **solved.values,
-        **outputs_over(system, solved.values, solution.parameters, trial.data, solved.times),
+        **phase.values,
+        **outputs_over(system, phase.values, solution.parameters, trial.data, phase.times),
     }
     reserves = np.zeros((n, len(trial.rows)))
-    for i in trial.helped:
+    for i in trial.reserve_rows:
         reserves[:, i] = values[f"reserve_{trial.rows[i]}"]
     violations = explain(solution).groups
     worst = str(violations[0].worst) if violations else ""
@@ -96,23 +96,23 @@ def read(trial: DynamicTrial, program: Program, solution: Solution, static: Shar
         time=trial.balance.time,
         converged=solution.success,
         message=solution.message if solution.success else f"{solution.message} Largest residual: {worst}.",
-        activations=stacked("activation", trial.names, values),
-        excitations=stacked("excitation", trial.names, values),
-        commands=stacked("command", [str(s + 1) for s in range(trial.commands)], values),
-        tendon_forces=stacked("tendon_force", elastic, values),
-        tendon_rates=stacked("force_rate", elastic, values),
+        activations=stack("activation", trial.names, values),
+        excitations=stack("excitation", trial.names, values),
+        commands=stack("command", [str(s + 1) for s in range(trial.commands)], values),
+        tendon_forces=stack("tendon_force", elastic, values),
+        tendon_rates=stack("force_rate", elastic, values),
         reserves=reserves,
-        forces=stacked("muscle_force", trial.names, values),
+        forces=stack("muscle_force", trial.names, values),
         device=values["device"] if trial.device is not None else np.zeros(n),
-        fibre_lengths=stacked("fibre_length", trial.names, values),
-        fibre_speeds=stacked("fibre_speed", trial.names, values),
+        fibre_lengths=stack("fibre_length", trial.names, values),
+        fibre_speeds=stack("fibre_speed", trial.names, values),
         rates=np.stack([values[f"{part}_rate"] for part in PARTS], axis=1),
         weights=np.array([trial.weights[part] for part in PARTS]),
-        objective=sum(weight * solved.integrals[part] for part, weight in trial.weights.items()),
-        effort=solved.integrals["effort"],
-        moving=solved.integrals["moving"],
-        tracking=solved.integrals["tracking"],
-        fibres=solved.integrals["fibres"],
+        objective=sum(weight * phase.integrals[part] for part, weight in trial.weights.items()),
+        effort=phase.integrals["effort"],
+        moving=phase.integrals["moving"],
+        tracking=phase.integrals["tracking"],
+        fibres=phase.integrals["fibres"],
         iterations=solution.iterations,
         parameters=dict(solution.parameters),
         slopes=dict(solution.parameter_multipliers),

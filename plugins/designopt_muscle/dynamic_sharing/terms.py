@@ -120,10 +120,10 @@ class Device:
     row: str
     angle: Floats
 
-    def moment(self, needed: Any, parameters: Mapping[str, Any], angle: Any = None) -> Any:
-        """The device's part of the `needed` moment, for arrays (n,) or expressions."""
+    def moment(self, net_moment: Any, parameters: Mapping[str, Any], angle: Any = None) -> Any:
+        """The device's part of the `net_moment`, for arrays (n,) or expressions."""
         spring = parameters["stiffness"] * (parameters["rest"] - (self.angle if angle is None else angle))
-        return spring + parameters["assistance"] * (needed - spring)
+        return spring + parameters["assistance"] * (net_moment - spring)
 
 
 @dataclass(frozen=True)

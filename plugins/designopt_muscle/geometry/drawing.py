@@ -26,8 +26,8 @@ def drawing(model: OsimModel, values: dict[str, Floats]) -> tuple[Floats, Floats
     bones, surfaces = _bones(model, motion), {w.name: w for w in model.wraps}
     n = len(motion.origin[GROUND])
     parts = [wrapped_paths(muscle, surfaces, motion) for muscle in model.muscles]
-    most = max((len(path.nodes) for part in parts for path in part), default=1)
-    paths = np.full((n, len(parts), most, 3), np.nan)
+    max_nodes = max((len(path.nodes) for part in parts for path in part), default=1)
+    paths = np.full((n, len(parts), max_nodes, 3), np.nan)
     for k, part in enumerate(parts):
         for path in part:
             for i, node in enumerate(path.nodes):
@@ -38,9 +38,9 @@ def drawing(model: OsimModel, values: dict[str, Floats]) -> tuple[Floats, Floats
     return _upright(bones), _upright(paths)
 
 
-def _upright(places: Floats) -> Floats:
+def _upright(positions: Floats) -> Floats:
     """OpenSim's y, which is up, as the last axis."""
-    return np.stack([places[..., 0], -places[..., 2], places[..., 1]], axis=-1)
+    return np.stack([positions[..., 0], -positions[..., 2], positions[..., 1]], axis=-1)
 
 
 def _bones(model: OsimModel, motion: Kinematics) -> Floats:

@@ -43,12 +43,12 @@ class PathFit:
 
     def length(self, values: Mapping[str, Any]) -> Any:
         """The length for `values` of the coordinates by name: expressions, or arrays (n,)."""
-        scaled = [
+        unit_values = [
             (2.0 * values[name] - low - high) / (high - low)
             for name, low, high in zip(self.coordinates, self.low.tolist(), self.high.tolist(), strict=True)
         ]
-        powers = [[1.0] for _ in scaled]
-        for x, column in zip(scaled, powers, strict=True):
+        powers = [[1.0] for _ in unit_values]
+        for x, column in zip(unit_values, powers, strict=True):
             for _ in range(int(self.exponents.max(initial=0))):
                 column.append(column[-1] * x)
         total: Any = 0.0
@@ -81,8 +81,8 @@ def polynomial_paths(
     the ends of the ranges (the distribution of Chebyshev), where polynomials are worst and motions begin and end.
     Raises `ValueError` for a crossed coordinate without a finite range.
     """
-    chosen = [muscle.name for muscle in model.muscles if every or wraps(model, muscle)]
-    if not chosen:
+    muscles = [muscle.name for muscle in model.muscles if every or wraps(model, muscle)]
+    if not muscles:
         return PolynomialPaths(())
     rng = np.random.default_rng(seed)
     values = {}
@@ -92,28 +92,28 @@ def polynomial_paths(
             values[name] = low + (high - low) * 0.5 * (1.0 - np.cos(np.pi * rng.uniform(size=POSTURES)))
     geometry = muscle_geometry(model, values)
     fits = []
-    for name in chosen:
+    for name in muscles:
         k = geometry.muscles.index(name)
         arms = geometry.arms[:, :, k]
-        crossed = [c for i, c in enumerate(geometry.coordinates) if np.abs(arms[:, i]).max() > _CROSSED]
-        without = [c for c in crossed if c not in values]
+        coordinates = [c for i, c in enumerate(geometry.coordinates) if np.abs(arms[:, i]).max() > _CROSSED]
+        without = [c for c in coordinates if c not in values]
         if without:
             raise ValueError(f"the path of '{name}' crosses '{without[0]}', which has no finite range")
-        columns = [geometry.coordinates.index(c) for c in crossed]
-        box = np.array([ranges[c] for c in crossed], dtype=np.float64).reshape(-1, 2)
-        postures = np.column_stack([values[c] for c in crossed]) if crossed else np.zeros((POSTURES, 0))
-        fits.append(_fit(name, crossed, box, postures, (geometry.lengths[:, k], arms[:, columns]), degree))
+        columns = [geometry.coordinates.index(c) for c in coordinates]
+        box = np.array([ranges[c] for c in coordinates], dtype=np.float64).reshape(-1, 2)
+        postures = np.column_stack([values[c] for c in coordinates]) if coordinates else np.zeros((POSTURES, 0))
+        fits.append(_fit(name, coordinates, box, postures, (geometry.lengths[:, k], arms[:, columns]), degree))
     return PolynomialPaths(tuple(fits))
 
 
 def _fit(
-    muscle: str, crossed: Sequence[str], box: Floats, postures: Floats, of_path: tuple[Floats, Floats], degree: int
+    muscle: str, coordinates: Sequence[str], box: Floats, postures: Floats, of_path: tuple[Floats, Floats], degree: int
 ) -> PathFit:
     """The fit of lengths (n,) and arms (n, d), `of_path`, at `postures` (n, d) in a `box` (d, 2)."""
     lengths, arms = of_path
     low, high = box[:, 0], box[:, 1]
     x = (2.0 * postures - low - high) / (high - low)
-    d = len(crossed)
+    d = len(coordinates)
     exponents = np.array([e for e in itertools.product(range(degree + 1), repeat=d) if sum(e) <= degree]).reshape(-1, d)
     powers = x[:, None, :] ** exponents
     blocks = [powers.prod(axis=2)]
@@ -122,16 +122,16 @@ def _fit(
         factors[:, :, i] = exponents[:, i] * x[:, None, i] ** np.maximum(exponents[:, i] - 1, 0)
         blocks.append(factors.prod(axis=2) * (2.0 / (high[i] - low[i])))
     targets = [lengths, *(-arms[:, i] for i in range(d))]
-    solved, *_ = np.linalg.lstsq(np.concatenate(blocks), np.concatenate(targets), rcond=None)
-    errors = [block @ solved - target for block, target in zip(blocks, targets, strict=True)]
+    coefficients, *_ = np.linalg.lstsq(np.concatenate(blocks), np.concatenate(targets), rcond=None)
+    errors = [block @ coefficients - target for block, target in zip(blocks, targets, strict=True)]
     of_arms = np.stack(errors[1:], axis=1) if d else np.zeros((1, 1))
     return PathFit(
         muscle,
-        tuple(crossed),
+        tuple(coordinates),
         low,
         high,
         exponents,
-        np.asarray(solved, dtype=np.float64),
+        np.asarray(coefficients, dtype=np.float64),
         float(np.abs(errors[0]).max()),
         float(np.sqrt((of_arms**2).mean(axis=0)).max()),
         float(np.abs(of_arms).max()),

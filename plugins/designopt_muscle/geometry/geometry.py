@@ -17,14 +17,14 @@ class MuscleGeometry:
     """Of k muscles and m coordinates in n frames.
 
     `lengths` (n, k) m. `arms` (n, m, k) is -dl/dq of the free `coordinates`, the total derivative where couplers drive
-    others: m per radian, or 1 for a translation. `wrapped` (n, k) counts the surfaces that a path touches.
+    others: m per radian, or 1 for a translation. `touch_counts` (n, k) counts the surfaces that a path touches.
     """
 
     coordinates: tuple[str, ...]
     muscles: tuple[str, ...]
     lengths: Floats
     arms: Floats
-    wrapped: Integers
+    touch_counts: Integers
 
     def speeds(self, rates: Floats) -> Floats:
         """(n, k) m/s at which muscles lengthen with the `rates` (n, m) of the coordinates."""
@@ -42,7 +42,7 @@ def muscle_geometry(model: OsimModel, values: dict[str, Floats]) -> MuscleGeomet
     surfaces = {w.name: w for w in model.wraps}
     lengths = np.empty((n, len(model.muscles)))
     slopes = np.zeros((len(names), len(model.muscles), n))
-    wrapped = np.zeros((n, len(model.muscles)), dtype=np.int64)
+    touch_counts = np.zeros((n, len(model.muscles)), dtype=np.int64)
     for k, muscle in enumerate(model.muscles):
         if muscle.function is not None:
             lengths[:, k], own_slopes = muscle.function.measure(motion.coordinates)
@@ -51,13 +51,13 @@ def muscle_geometry(model: OsimModel, values: dict[str, Floats]) -> MuscleGeomet
             continue
         for path in wrapped_paths(muscle, surfaces, motion):
             lengths[path.frames, k] = measure(path, motion, names, slopes[:, k])
-            wrapped[path.frames, k] = sum(node.arc is not None for node in path.nodes)
+            touch_counts[path.frames, k] = sum(node.arc is not None for node in path.nodes)
     index = {name: i for i, name in enumerate(names)}
     for coupler in model.couplers:
         rate = coupler.function.slope(motion.coordinates[coupler.independent])
         slopes[index[coupler.independent]] += slopes[index[coupler.dependent]] * rate
     arms = -slopes[[index[name] for name in free]].transpose(2, 0, 1)
-    return MuscleGeometry(free, tuple(m.name for m in model.muscles), lengths, np.ascontiguousarray(arms), wrapped)
+    return MuscleGeometry(free, tuple(m.name for m in model.muscles), lengths, np.ascontiguousarray(arms), touch_counts)
 
 
 def stretched(path: WrappedPath) -> tuple[Floats, Floats]:

@@ -30,9 +30,9 @@ class Jump:
     engaged: bool = False
 
     def __str__(self) -> str:
-        what = f"moment arm about {self.coordinate}" if self.coordinate else "length"
+        quantity = f"moment arm about {self.coordinate}" if self.coordinate else "length"
         why = ", where a surface engages or leaves" if self.engaged else ""
-        return f"{self.muscle} at {self.time:.4g} s: its {what} jumps by {1e3 * self.by:.3g} mm{why}"
+        return f"{self.muscle} at {self.time:.4g} s: its {quantity} jumps by {1e3 * self.by:.3g} mm{why}"
 
 
 def jumps(geometry: MuscleGeometry, time: Floats, values: dict[str, Floats]) -> list[Jump]:
@@ -41,24 +41,24 @@ def jumps(geometry: MuscleGeometry, time: Floats, values: dict[str, Floats]) -> 
     """
     q = np.column_stack([values.get(name, np.zeros(len(time))) for name in geometry.coordinates])
     mean = 0.5 * (geometry.arms[1:] + geometry.arms[:-1])
-    expected = -np.einsum("nmk,nm->nk", mean, np.diff(q, axis=0))
-    off = np.abs(np.diff(geometry.lengths, axis=0) - expected)
-    changed = np.diff(geometry.wrapped, axis=0) != 0
-    turned = np.abs(np.diff(geometry.arms, axis=0))
-    flipped = (geometry.arms[1:] * geometry.arms[:-1] < 0) & (turned > _LENGTH)
+    predictions = -np.einsum("nmk,nm->nk", mean, np.diff(q, axis=0))
+    off = np.abs(np.diff(geometry.lengths, axis=0) - predictions)
+    contact_changes = np.diff(geometry.touch_counts, axis=0) != 0
+    arm_changes = np.abs(np.diff(geometry.arms, axis=0))
+    sign_changes = (geometry.arms[1:] * geometry.arms[:-1] < 0) & (arm_changes > _LENGTH)
     jump_list = [
-        Jump(geometry.muscles[k], float(time[i + 1]), float(off[i, k]), engaged=bool(changed[i, k]))
+        Jump(geometry.muscles[k], float(time[i + 1]), float(off[i, k]), engaged=bool(contact_changes[i, k]))
         for i, k in np.argwhere(off > _LENGTH)
     ]
     jump_list += [
         Jump(
             geometry.muscles[k],
             float(time[i + 1]),
-            float(turned[i, m, k]),
+            float(arm_changes[i, m, k]),
             geometry.coordinates[m],
-            bool(changed[i, k]),
+            bool(contact_changes[i, k]),
         )
-        for i, m, k in np.argwhere((turned > _ARM) | flipped)
+        for i, m, k in np.argwhere((arm_changes > _ARM) | sign_changes)
     ]
     return sorted(jump_list, key=lambda jump: (jump.time, jump.muscle, jump.coordinate))
 
@@ -68,13 +68,13 @@ def in_words(jump_list: Sequence[Jump]) -> list[str]:
     if len(jump_list) <= _LISTED:
         return [str(jump) for jump in jump_list]
     sentences = []
-    for what, some in (
+    for quantity, group in (
         ("moment arms", [jump for jump in jump_list if jump.coordinate]),
         ("lengths", [jump for jump in jump_list if not jump.coordinate]),
     ):
-        if some:
-            muscles = plural(len({jump.muscle for jump in some}), "muscle")
-            largest = max(some, key=lambda jump: jump.by)
-            count = plural(len(some), "jump")
-            sentences.append(f"{count} of {what} between frames, of {muscles}, the largest: {largest}")
+        if group:
+            muscles = plural(len({jump.muscle for jump in group}), "muscle")
+            largest = max(group, key=lambda jump: jump.by)
+            count = plural(len(group), "jump")
+            sentences.append(f"{count} of {quantity} between frames, of {muscles}, the largest: {largest}")
     return sentences

@@ -170,8 +170,8 @@ def _along(turn: Floats, axis: Floats, unit: int) -> Floats:
 
 
 def _unit(axis: Floats) -> int:
-    places = np.flatnonzero(axis)
-    return int(places[0]) if len(places) == 1 else -1
+    indices = np.flatnonzero(axis)
+    return int(indices[0]) if len(indices) == 1 else -1
 
 
 def _value(step: Axis, q: dict[str, Floats], n: int) -> Floats:

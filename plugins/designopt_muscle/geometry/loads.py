@@ -84,7 +84,7 @@ def body_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Float
     default = loads.find("defaults", "ExternalForce") or root.find("defaults", "ExternalForce")
     if default is not None:
         only(default, _FORCE)
-    recorded = []
+    load_list = []
     for element in loads.need("objects").children:
         if element.tag != "ExternalForce":
             raise element.error("is not supported in external loads")
@@ -94,7 +94,7 @@ def body_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Float
             continue
         body = _body(element, "applied_to_body", motion.model)
         axes = motion.rotation[_body(element, "force_expressed_in_body", motion.model, GROUND)]
-        columns = [_recorded(element, f"{what}_identifier", table) for what in ("force", "point", "torque")]
+        columns = [_vectors(element, f"{quantity}_identifier", table) for quantity in ("force", "point", "torque")]
         force, point, torque = (_at(table.time, part, time) for part in _without_idle(*columns))
         nothing = np.zeros((len(time), 3))
         pull, turn = (nothing if part is None else turned(axes, part) for part in (force, torque))
@@ -102,10 +102,12 @@ def body_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Float
             at = motion.origin[body]
         else:
             at = motion.position(_body(element, "point_expressed_in_body", motion.model, GROUND), point)
-        moves = {_body(element, f"{what}_expressed_in_body", motion.model, GROUND) for what in ("force", "point")}
+        moves = {
+            _body(element, f"{quantity}_expressed_in_body", motion.model, GROUND) for quantity in ("force", "point")
+        }
         in_ground = point is not None and moves == {GROUND}
-        recorded.append(BodyLoad(body, pull, at, turn, in_ground))
-    return tuple(recorded)
+        load_list.append(BodyLoad(body, pull, at, turn, in_ground))
+    return tuple(load_list)
 
 
 def loads_without_effect(content: bytes) -> list[str]:
@@ -143,7 +145,7 @@ def _at(times: Floats, record: Floats | None, time: Floats) -> Floats | None:
     return None if record is None else np.column_stack([linear_values(times, column, time) for column in record.T])
 
 
-def _recorded(element: Element, tag: str, table: TimeTable) -> Floats | None:
+def _vectors(element: Element, tag: str, table: TimeTable) -> Floats | None:
     """(k, 3) of the three columns that a child names by their prefix; None without a name."""
     prefix = element.word(tag)
     if not prefix:

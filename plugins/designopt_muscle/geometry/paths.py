@@ -48,17 +48,17 @@ def wrapped_paths(
     n = len(next(iter(motion.origin.values())))
     if not muscle.points:
         return []
-    places = [_placed(point, motion) for point in muscle.points]
+    positions = [_position(point, motion) for point in muscle.points]
     present = np.column_stack([_present(point, motion, n) for point in muscle.points])
     path_list = []
     for pattern, frames in _groups(present):
         nodes = [
             PathNode(x[frames], p.body, point=p)
-            for p, x, is_active in zip(muscle.points, places, pattern, strict=True)
+            for p, x, is_active in zip(muscle.points, positions, pattern, strict=True)
             if is_active
         ]
         active_points = [i for i, is_active in enumerate(pattern) if is_active]
-        path_list += _wrapped(muscle, surfaces, motion, frames, nodes, active_points)
+        path_list += _paths_over(muscle, surfaces, motion, frames, nodes, active_points)
     return path_list
 
 
@@ -72,7 +72,7 @@ def _groups(present: Mask) -> list[tuple[tuple[bool, ...], Frames]]:
     return [(pattern, np.array(frames)) for pattern, frames in patterns.items()]
 
 
-def _placed(point: PathPoint, motion: Kinematics) -> Floats:
+def _position(point: PathPoint, motion: Kinematics) -> Floats:
     """(n, 3) in the ground."""
     if not point.moving:
         return motion.position(point.body, point.location)
@@ -99,7 +99,7 @@ class _Contact:
     arc: Floats
 
 
-def _wrapped(
+def _paths_over(
     muscle: OsimMuscle | PathForce,
     surfaces: dict[str, WrapObject],
     motion: Kinematics,
@@ -109,23 +109,25 @@ def _wrapped(
 ) -> list[WrappedPath]:
     """Paths over the surfaces of a muscle through `nodes`, which are its points `point_numbers`."""
     n = len(frames)
-    used = [(w, surfaces[w.wrap]) for w in muscle.wraps if surfaces[w.wrap].active]
-    if not used:
+    active_wraps = [(w, surfaces[w.wrap]) for w in muscle.wraps if surfaces[w.wrap].active]
+    if not active_wraps:
         return [WrappedPath(frames, tuple(nodes))]
-    contacts = [_Contact(s, np.full(n, np.nan), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n)) for _, s in used]
-    for _ in range(_ROUNDS if len(used) > 1 else 1):
-        moved = 0.0
-        for (wrap, _), contact in zip(used, contacts, strict=True):
+    contacts = [
+        _Contact(s, np.full(n, np.nan), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n)) for _, s in active_wraps
+    ]
+    for _ in range(_ROUNDS if len(active_wraps) > 1 else 1):
+        shift = 0.0
+        for (wrap, _), contact in zip(active_wraps, contacts, strict=True):
             low = 0 if wrap.first is None else wrap.first
             high = len(muscle.points) - 1 if wrap.last is None else wrap.last
             inside = [low <= i <= high for i in point_numbers]
-            moved = max(moved, _find(contact, [c for c in contacts if c is not contact], motion, frames, nodes, inside))
-        if moved <= _SETTLED:
+            shift = max(shift, _find(contact, [c for c in contacts if c is not contact], motion, frames, nodes, inside))
+        if shift <= _SETTLED:
             break
     path_list = []
-    for pattern, some in _same_contacts(contacts):
-        chosen = [(c, key) for c, key in zip(contacts, pattern, strict=True) if key == key]
-        path_list.append(WrappedPath(frames[some], tuple(node for _, node in _sequence(nodes, chosen, some))))
+    for pattern, subset in _same_contacts(contacts):
+        contact_keys = [(c, key) for c, key in zip(contacts, pattern, strict=True) if key == key]
+        path_list.append(WrappedPath(frames[subset], tuple(node for _, node in _sequence(nodes, contact_keys, subset))))
     return path_list
 
 
@@ -139,16 +141,16 @@ def _same_contacts(contacts: list[_Contact]) -> list[tuple[tuple[float, ...], Fr
 
 
 def _sequence(
-    nodes: list[PathNode], chosen: list[tuple[_Contact, float]], some: Frames
+    nodes: list[PathNode], contact_keys: list[tuple[_Contact, float]], subset: Frames
 ) -> list[tuple[float, PathNode]]:
-    """Nodes of the frames `some` in the order of the path, with their keys: whole numbers are the path's points."""
-    keyed = [(float(i), 0, PathNode(node.x[some], node.body, point=node.point)) for i, node in enumerate(nodes)]
-    for contact, key in chosen:
+    """Nodes of the frames `subset` in the order of the path, with their keys: whole numbers are the path's points."""
+    keyed_nodes = [(float(i), 0, PathNode(node.x[subset], node.body, point=node.point)) for i, node in enumerate(nodes)]
+    for contact, key in contact_keys:
         body, name = contact.surface.body, contact.surface.name
-        keyed.append((key, 1, PathNode(contact.first[some], body, contact.arc[some], wrap=name)))
-        keyed.append((key, 2, PathNode(contact.last[some], body, wrap=name)))
-    keyed.sort(key=lambda item: item[:2])
-    return [(key, node) for key, _, node in keyed]
+        keyed_nodes.append((key, 1, PathNode(contact.first[subset], body, contact.arc[subset], wrap=name)))
+        keyed_nodes.append((key, 2, PathNode(contact.last[subset], body, wrap=name)))
+    keyed_nodes.sort(key=lambda item: item[:2])
+    return [(key, node) for key, _, node in keyed_nodes]
 
 
 def _find(
@@ -165,25 +167,25 @@ def _find(
     turn = motion.rotation[surface.body][frames] @ surface.pose[:3, :3]
     at = motion.origin[surface.body][frames] + turned(motion.rotation[surface.body][frames], surface.pose[:3, 3])
     contact.key[:] = np.nan
-    for pattern, some in _same_contacts(other_contacts) if other_contacts else [((), np.arange(len(frames)))]:
-        chosen = [(c, key) for c, key in zip(other_contacts, pattern, strict=True) if key == key]
-        keyed = _sequence(nodes, chosen, some)
-        best = np.full(len(some), np.inf)
-        for (low, a), (high, b) in itertools.pairwise(keyed):
+    for pattern, subset in _same_contacts(other_contacts) if other_contacts else [((), np.arange(len(frames)))]:
+        contact_keys = [(c, key) for c, key in zip(other_contacts, pattern, strict=True) if key == key]
+        keyed_nodes = _sequence(nodes, contact_keys, subset)
+        best = np.full(len(subset), np.inf)
+        for (low, a), (high, b) in itertools.pairwise(keyed_nodes):
             between = inside[int(np.floor(low))] and inside[int(np.ceil(high))]
             if a.arc is not None or not between:
                 continue
-            r, o = turn[some], at[some]
+            r, o = turn[subset], at[subset]
             back = r.transpose(0, 2, 1)
             touch_points = around(surface, turned(back, a.x - o), turned(back, b.x - o))
             first, last = o + turned(r, touch_points.first), o + turned(r, touch_points.last)
             detour = np.linalg.norm(first - a.x, axis=1) + touch_points.arc + np.linalg.norm(b.x - last, axis=1)
-            more = np.where(touch_points.engaged, detour - np.linalg.norm(b.x - a.x, axis=1), np.inf)
-            better = more < best
-            best = np.where(better, more, best)
-            where = some[better]
-            contact.key[where] = 0.5 * (low + high)
-            contact.first[where], contact.last[where] = first[better], last[better]
-            contact.arc[where] = touch_points.arc[better]
+            excess = np.where(touch_points.engaged, detour - np.linalg.norm(b.x - a.x, axis=1), np.inf)
+            better = excess < best
+            best = np.where(better, excess, best)
+            rows = subset[better]
+            contact.key[rows] = 0.5 * (low + high)
+            contact.first[rows], contact.last[rows] = first[better], last[better]
+            contact.arc[rows] = touch_points.arc[better]
     after = np.where(np.isnan(contact.key)[:, None], 0.0, np.column_stack([contact.first, contact.last]))
     return float(np.abs(after - before).max(initial=0.0))

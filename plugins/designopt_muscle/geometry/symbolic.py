@@ -38,7 +38,7 @@ def path_length(state: TreeState, model: OsimModel, muscle: OsimMuscle, ranges: 
     if wraps(model, muscle):
         raise ValueError(f"the path of '{muscle.name}' wraps around a surface; it needs a polynomial")
     wide = {name: (low - _MARGIN, high + _MARGIN) for name, (low, high) in (ranges or {}).items()}
-    return _length(state, model, [(_narrowed(point, wide), _is_active(point, wide)) for point in muscle.points])
+    return _length(state, model, [(_within_ranges(point, wide), _is_active(point, wide)) for point in muscle.points])
 
 
 def wraps(model: OsimModel, muscle: OsimMuscle) -> bool:
@@ -47,7 +47,7 @@ def wraps(model: OsimModel, muscle: OsimMuscle) -> bool:
     return any(use.wrap in active for use in muscle.wraps)
 
 
-def _narrowed(point: PathPoint, ranges: Ranges) -> PathPoint:
+def _within_ranges(point: PathPoint, ranges: Ranges) -> PathPoint:
     axes = (
         replace(a, function=within(a.function, *ranges[a.coordinate])) if a.coordinate in ranges else a
         for a in point.moving
@@ -74,8 +74,10 @@ def _length(state: TreeState, model: OsimModel, points: Sequence[tuple[PathPoint
             return ca.if_else(inside, *lengths)
     path = [point for point, active in points if active]
     ways = [state.way(state.end(point.body)) for point in path]
-    shared = next((n for n, steps in enumerate(zip(*ways, strict=False)) if len(set(steps)) > 1), min(map(len, ways)))
-    positions = [_position(state, model, point, way[shared:]) for point, way in zip(path, ways, strict=True)]
+    common_count = next(
+        (n for n, steps in enumerate(zip(*ways, strict=False)) if len(set(steps)) > 1), min(map(len, ways))
+    )
+    positions = [_position(state, model, point, way[common_count:]) for point, way in zip(path, ways, strict=True)]
     return sum((ca.norm_2(b - a) for a, b in pairwise(positions)), ca.SX(0.0))
 
 

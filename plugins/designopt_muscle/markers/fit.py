@@ -145,13 +145,13 @@ class _Marks:
         far = np.nan_to_num(errors) > large
         status = np.full(n, MotionStatus.NO_MARKER, dtype=np.int64)
         status[visible] = MotionStatus.OPTIMAL
-        for mark, where in (
+        for mark, mask in (
             (MotionStatus.MISSING_MARKER, missing),
             (MotionStatus.AT_LIMIT, at_limit),
             (MotionStatus.LARGE_ERROR, far),
             (MotionStatus.UNOBSERVABLE, lost),
         ):
-            status[where.any(axis=1) & (status < MotionStatus.NOT_CONVERGED)] = mark
+            status[mask.any(axis=1) & (status < MotionStatus.NOT_CONVERGED)] = mark
         status[visible[~fit.converged]] = MotionStatus.NOT_CONVERGED
         return cls(errors, missing, far, at_limit, lost, status)
 
@@ -160,17 +160,17 @@ class _Marks:
         names, coordinates = _marker_names(objective), objective.layout.coordinates
         never = self.lost & self.lost.all(axis=0)
         return [
-            *_counted("the marker '{}' is missing in", names, self.missing),
-            *_counted("the coordinate '{}' is at an end of its range in", coordinates, self.at_limit),
-            *_counted("the markers do not determine the coordinate '{}' in", coordinates, never),
+            *_count_sentences("the marker '{}' is missing in", names, self.missing),
+            *_count_sentences("the coordinate '{}' is at an end of its range in", coordinates, self.at_limit),
+            *_count_sentences("the markers do not determine the coordinate '{}' in", coordinates, never),
         ]
 
     def doubts(self, objective: MarkerResiduals) -> list[str]:
         """Sentences on markers that are far from the model's, on coordinates that they determine in some frames."""
         lost = self.lost & ~self.lost.all(axis=0)
         return [
-            *_listed("markers are far from the model's", _marker_names(objective), self.far),
-            *_listed("the markers do not determine coordinates", objective.layout.coordinates, lost),
+            *_list_sentences("markers are far from the model's", _marker_names(objective), self.far),
+            *_list_sentences("the markers do not determine coordinates", objective.layout.coordinates, lost),
         ]
 
 
@@ -178,23 +178,23 @@ def _marker_names(objective: MarkerResiduals) -> list[str]:
     return [marker.name for marker in objective.layout.markers]
 
 
-def _counted(sentence: str, names: Sequence[str], where: Mask) -> list[str]:
-    """The `sentence` for each of `names` that is marked in some of the frames `where` (n, k)."""
+def _count_sentences(sentence: str, names: Sequence[str], mask: Mask) -> list[str]:
+    """The `sentence` for each of `names` that is marked in some of the frames `mask` (n, k)."""
     return [
-        f"{sentence.format(name)} {count} of {len(where)} frames"
-        for name, count in zip(names, where.sum(axis=0), strict=True)
+        f"{sentence.format(name)} {count} of {len(mask)} frames"
+        for name, count in zip(names, mask.sum(axis=0), strict=True)
         if count
     ]
 
 
-def _listed(sentence: str, names: Sequence[str], where: Mask) -> list[str]:
-    """The `sentence` with those of `names` that are marked in most of the frames `where` (n, k); none without any."""
-    counts = where.sum(axis=0)
+def _list_sentences(sentence: str, names: Sequence[str], mask: Mask) -> list[str]:
+    """The `sentence` with those of `names` that are marked in most of the frames `mask` (n, k); none without any."""
+    counts = mask.sum(axis=0)
     order = [int(i) for i in np.argsort(-counts, kind="stable") if counts[i]]
     if not order:
         return []
     text = first_of([f"'{names[i]}' in {counts[i]}" for i in order], _NAMED)
-    return [f"{sentence}: {text} of {len(where)} frames"]
+    return [f"{sentence}: {text} of {len(mask)} frames"]
 
 
 def first_pose(problem: MotionProblem) -> Floats:
@@ -204,8 +204,8 @@ def first_pose(problem: MotionProblem) -> Floats:
     low, high, root = problem.low, problem.high, objective.layout.placing
 
     def descend(starts: Floats) -> Minimum:
-        many = objective.take(np.full(len(starts), best))
-        return minimise(many, minimise(many, starts, low, high, root, steps=2 * _ROUGH).q, low, high)
+        copies = objective.take(np.full(len(starts), best))
+        return minimise(copies, minimise(copies, starts, low, high, root, steps=2 * _ROUGH).q, low, high)
 
     fit = descend(problem.defaults[None])
     errors = objective.take(np.array([best])).errors(fit.q)
@@ -249,9 +249,9 @@ def _spread_better(objective: MarkerResiduals, fit: Minimum, problem: MotionProb
     jumps = np.abs(fit.q - fit.q[before]).max(axis=1) > _JUMP
     bad = np.flatnonzero((jumps & (fit.cost > fit.cost[before])) | (fit.cost > _WORSE * fit.cost[before] + 1e-12))
     while len(bad):
-        retried = minimise(objective.take(bad), fit.q[before[bad]], problem.low, problem.high)
-        better = retried.cost < fit.cost[bad] * (1.0 - 1e-6) - 1e-15
-        fit.replace(bad[better], retried.take(better))
+        retry = minimise(objective.take(bad), fit.q[before[bad]], problem.low, problem.high)
+        better = retry.cost < fit.cost[bad] * (1.0 - 1e-6) - 1e-15
+        fit.replace(bad[better], retry.take(better))
         bad = np.unique(bad[better] + way)
         bad = bad[(bad >= 0) & (bad < n)]
 

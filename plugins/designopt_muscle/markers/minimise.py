@@ -76,13 +76,13 @@ def _minimise(
     n, (steps, near) = len(q), course
     cost, gradient, matrix, hessian = objective.normal_equations(q)
     damping = np.full(n, _DAMPING)
-    moved = np.full(n, 0.0 if near else np.inf)
+    last_step = np.full(n, 0.0 if near else np.inf)
     converged = np.zeros(n, dtype=bool)
     active, part = np.arange(n), objective
     for _ in range(steps):
         x, g = q[active], gradient[active]
         fixed = ~free | ((x <= low) & (g > 0.0)) | ((x >= high) & (g < 0.0))
-        close = moved[active] < _CLOSE
+        close = last_step[active] < _CLOSE
         model = np.where(close[:, None, None], hessian[active], matrix[active])
         step = _step(model, g, damping[active], fixed)
         turn = np.abs(step[:, objective.layout.turning]).max(axis=1, initial=_TURN)
@@ -100,20 +100,20 @@ def _minimise(
             part = objective.take(active)
         values = part.normal_equations(trial)
         better = values[0] <= cost[active] + _ROUNDING
-        accepted = active[better]
-        q[accepted] = trial[better]
+        frames = active[better]
+        q[frames] = trial[better]
         for array, new in zip((cost, gradient, matrix, hessian), values, strict=True):
-            array[accepted] = new[better]
-        moved[active] = np.where(better, length, np.inf)
+            array[frames] = new[better]
+        last_step[active] = np.where(better, length, np.inf)
         damping[active] = np.where(
             better, np.maximum(damping[active] / 10.0, _DAMPING), np.maximum(damping[active] * 10.0, _RAISED)
         )
-        finished = (length < _STEP) | (damping[active] > _STRONGEST)
-        converged[active[finished]] = True
-        if finished.all():
+        is_done = (length < _STEP) | (damping[active] > _STRONGEST)
+        converged[active[is_done]] = True
+        if is_done.all():
             break
-        if finished.any():
-            active = active[~finished]
+        if is_done.any():
+            active = active[~is_done]
             part = objective.take(active)
     return Minimum(q, cost, converged, matrix)
 
@@ -122,14 +122,14 @@ def _step(matrix: Floats, gradient: Floats, damping: Floats, fixed: Mask) -> Flo
     """(n, m) solutions of the damped normal equations; 0 for `fixed` (n, m) coordinates."""
     m = gradient.shape[1]
     loose = ~fixed
-    reduced = matrix * (loose[:, :, None] & loose[:, None, :])
+    free_matrix = matrix * (loose[:, :, None] & loose[:, None, :])
     diagonal = np.arange(m)
-    size = reduced[:, diagonal, diagonal]
+    size = free_matrix[:, diagonal, diagonal]
     # a coordinate without effect has no diagonal: a unit one leaves it where it is
     floor = np.maximum(size.max(axis=1, keepdims=True) * 1e-12, 1e-300)
-    reduced[:, diagonal, diagonal] = np.where(fixed | (size <= floor), 1.0, size * (1.0 + damping[:, None]))
+    free_matrix[:, diagonal, diagonal] = np.where(fixed | (size <= floor), 1.0, size * (1.0 + damping[:, None]))
     right = np.where(loose & (size > floor), gradient, 0.0)
-    return np.asarray(-np.linalg.solve(reduced, right[:, :, None])[:, :, 0])
+    return np.asarray(-np.linalg.solve(free_matrix, right[:, :, None])[:, :, 0])
 
 
 def unobservable(matrix: Floats) -> Mask:
@@ -137,14 +137,14 @@ def unobservable(matrix: Floats) -> Mask:
     size = np.sqrt(np.maximum(np.einsum("nii->ni", matrix), 0.0))
     flat = size <= 1e-7 * size.max(axis=1, keepdims=True)
     unit = np.where(flat, 1.0, size)
-    scaled = matrix / (unit[:, :, None] * unit[:, None, :])
+    correlation = matrix / (unit[:, :, None] * unit[:, None, :])
     lost = np.zeros(flat.shape, dtype=bool)
     # the smallest eigenvalue is at least the inverse of the inverse's trace; few frames need the eigenvectors
-    shifted = np.linalg.inv(scaled + 1e-13 * np.eye(matrix.shape[1]))
-    trace = np.einsum("nii->n", shifted)
+    inverse = np.linalg.inv(correlation + 1e-13 * np.eye(matrix.shape[1]))
+    trace = np.einsum("nii->n", inverse)
     doubtful = np.flatnonzero(~((trace > 0.0) & (trace < 1e8)))
     if len(doubtful):
-        values, vectors = np.linalg.eigh(scaled[doubtful])
+        values, vectors = np.linalg.eigh(correlation[doubtful])
         null = values < 1e-9
         lost[doubtful] = (vectors**2 * null[:, None, :]).sum(axis=2) > 1e-6
     return np.asarray(flat | lost)

@@ -51,7 +51,7 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Flo
     if not nearer.any() and not ((away > large) & (away < _NEVER)).any():
         return []
     names = [m.name for m in objective.layout.markers]
-    part, start, notes = _exchanged(part, start, low, high)
+    part, start, notes = _exchanges(part, start, low, high)
     distance = _distances(part, start)
     away = np.diag(distance)
     share = objective.weights
@@ -63,10 +63,10 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Flo
     suspects = np.flatnonzero((away > _DISTANCE) & (away < _NEVER))
     rows, columns = linear_sum_assignment(distance[np.ix_(suspects, suspects)] ** 2)
     partner = dict(zip(suspects[rows], suspects[columns], strict=True))
-    swapped = {i for i, j in partner.items() if i != j and distance[i, j] < 0.5 * away[i]}
-    for i in sorted(swapped):
+    swaps = {i for i, j in partner.items() if i != j and distance[i, j] < 0.5 * away[i]}
+    for i in sorted(swaps):
         j = partner[i]
-        mutual = partner.get(j) == i and j in swapped
+        mutual = partner.get(j) == i and j in swaps
         if mutual and i < j:
             notes.append(
                 f"the markers '{names[i]}' and '{names[j]}' are probably swapped: {1e3 * away[i]:.0f} and"
@@ -76,18 +76,18 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Flo
             )
         elif not mutual:
             notes.append(f"what is recorded as '{names[j]}' is probably the marker '{names[i]}'")
-    far = [i for i in suspects if i not in swapped and away[i] > large]
+    far = [i for i in suspects if i not in swaps and away[i] > large]
     if far:
         far.sort(key=lambda i: -away[i])
-        listed = first_of([f"'{names[i]}' {1e3 * away[i]:.0f} mm" for i in far], _NAMED)
+        distances = first_of([f"'{names[i]}' {1e3 * away[i]:.0f} mm" for i in far], _NAMED)
         notes.append(
-            f"markers are far from the model when they do not pull: {listed}: look at their names, their spots on"
+            f"markers are far from the model when they do not pull: {distances}: look at their names, their spots on"
             " the body and their locations on the model"
         )
     return notes
 
 
-def _exchanged(
+def _exchanges(
     part: MarkerResiduals, start: Floats, low: Floats, high: Floats
 ) -> tuple[MarkerResiduals, Floats, list[str]]:
     """The objective with the recorded markers under their probable names, its minima, sentences on the exchanges."""
@@ -96,13 +96,13 @@ def _exchanged(
     frames = np.unique(np.linspace(0, len(start) - 1, min(_TRIED, len(start))).astype(int))
     names = [marker.name for marker in part.layout.markers]
     while pairs and len(notes) < _EXCHANGES:
-        tried = part.take(frames)
+        sample = part.take(frames)
         several = part.take(np.tile(frames, 1 + len(pairs)))
-        recorded = several.recorded.reshape(1 + len(pairs), *tried.recorded.shape).copy()
+        observations = several.observations.reshape(1 + len(pairs), *sample.observations.shape).copy()
         for number, (i, j) in enumerate(pairs, 1):
-            recorded[number][:, [i, j]] = recorded[number][:, [j, i]]
-        several = replace(several, recorded=recorded.reshape(several.recorded.shape))
-        cost = _refitted(several, np.tile(start[frames], (1 + len(pairs), 1)), low, high)[1]
+            observations[number][:, [i, j]] = observations[number][:, [j, i]]
+        several = replace(several, observations=observations.reshape(several.observations.shape))
+        cost = _better_minimum(several, np.tile(start[frames], (1 + len(pairs), 1)), low, high)[1]
         first, *costs = np.median(cost.reshape(1 + len(pairs), -1), axis=1)
         best = int(np.argmin(costs))
         if costs[best] > min(_CLOSER * first, _FITS**2):
@@ -113,14 +113,14 @@ def _exchanged(
             f" the model, {1e3 * np.sqrt(costs[best]):.0f} mm with exchanged names: correct their"
             " names in the recording"
         )
-        recorded = part.recorded.copy()
-        recorded[:, [i, j]] = recorded[:, [j, i]]
-        part = replace(part, recorded=recorded)
-        start = _refitted(part, start, low, high)[0]
+        observations = part.observations.copy()
+        observations[:, [i, j]] = observations[:, [j, i]]
+        part = replace(part, observations=observations)
+        start = _better_minimum(part, start, low, high)[0]
     return part, start, notes
 
 
-def _refitted(part: MarkerResiduals, start: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _better_minimum(part: MarkerResiduals, start: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """The better minimum (n, m), and its objective (n,), of those from `start` and from the default pose there."""
     default = {c.name: c.default for c in part.layout.model.coordinates}
     root, defaults = part.layout.placing, np.array([default[name] for name in part.layout.coordinates])
@@ -147,7 +147,7 @@ def _neighbours(layout: MarkerLayout) -> list[tuple[int, int]]:
 
 def _distances(part: MarkerResiduals, q: Floats) -> Floats:
     """(k, k) m between the markers of the model and the recorded ones, in a median frame."""
-    apart = np.linalg.norm(part.positions(q)[:, :, None] - part.recorded[:, None], axis=3)
+    apart = np.linalg.norm(part.positions(q)[:, :, None] - part.observations[:, None], axis=3)
     return np.nan_to_num(_medians(apart), nan=_NEVER)
 
 

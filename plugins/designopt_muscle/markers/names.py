@@ -19,13 +19,13 @@ _SIDE = re.compile(r"^(right|left|r|l)|[\W_](right|left|r|l)$")
 _NAMED = 8
 
 
-def suggested(recorded: Iterable[str], on_model: Iterable[str]) -> dict[str, str]:
-    """The name on the model that each of some `recorded` names probably means; names without a likely one are left out.
+def suggested(recorded_names: Iterable[str], on_model: Iterable[str]) -> dict[str, str]:
+    """The name on the model that each of some `recorded_names` probably means; names without a likely one are left out.
 
     Spelling, case, punctuation and a subject in front (``ana:RASI``) may differ, but not the side of the body. Each
     name on the model is suggested once.
     """
-    pairs = [(_likeness(a, b), a, b) for a in recorded for b in on_model]
+    pairs = [(_likeness(a, b), a, b) for a in recorded_names for b in on_model]
     partner: dict[str, str] = {}
     for likeness, a, b in sorted(pairs, key=lambda pair: (-pair[0], pair[1:])):
         if likeness >= _ALIKE and a not in partner and b not in partner.values():
@@ -49,13 +49,13 @@ def opposite(name: str, candidate: str) -> bool:
     return name != candidate and first == second != ""
 
 
-def suggestion(recorded: Iterable[str], on_model: Iterable[str]) -> str:
-    """``; did you mean 'R.ASIS' for 'RASI'?`` or "", for some names in the order of `recorded`."""
-    names = list(recorded)
+def suggestion(recorded_names: Iterable[str], on_model: Iterable[str]) -> str:
+    """``; did you mean 'R.ASIS' for 'RASI'?`` or "", for some names in the order of `recorded_names`."""
+    names = list(recorded_names)
     partner = suggested(names, on_model)
     pairs = [f"'{partner[name]}' for '{name}'" for name in names if name in partner]
-    more = [f"{len(pairs) - _NAMED} more"] if len(pairs) > _NAMED else []
-    return f"; did you mean {', '.join([*pairs[:_NAMED], *more])}?" if pairs else ""
+    remainder = [f"{len(pairs) - _NAMED} more"] if len(pairs) > _NAMED else []
+    return f"; did you mean {', '.join([*pairs[:_NAMED], *remainder])}?" if pairs else ""
 
 
 def renamed(recording: Recording, names: Mapping[str, str]) -> Recording:

@@ -31,7 +31,7 @@ _BENT = 0.1
 class _Names:
     """Markers of a model with a weight, names with a position in some frame, and those of them not on the model."""
 
-    needed: tuple[OsimMarker, ...]
+    markers: tuple[OsimMarker, ...]
     present: frozenset[str]
     unknown: tuple[str, ...]
 
@@ -46,7 +46,7 @@ def check_needed(model: OsimModel, markers: tuple[OsimMarker, ...], recording: R
     """
     weight = dict(tasks.markers) if tasks.markers else {m.name: 1.0 for m in markers}
     finite: Mask = np.asarray(np.isfinite(recording.markers).all(axis=2).any(axis=0))
-    present = frozenset(name for name, some in zip(recording.marker_names, finite, strict=True) if some)
+    present = frozenset(name for name, is_finite in zip(recording.marker_names, finite, strict=True) if is_finite)
     on_model = {m.name for m in markers}
     names = _Names(
         tuple(m for m in markers if weight.get(m.name, 0.0) > 0.0),
@@ -57,7 +57,7 @@ def check_needed(model: OsimModel, markers: tuple[OsimMarker, ...], recording: R
     lost = _lost(model, names, tasks) if names.unknown and not bodies else []
     if not bodies and not lost:
         return
-    absent = [m.name for m in names.needed if m.name not in present and (m.body in bodies or not bodies)]
+    absent = [m.name for m in names.markers if m.name not in present and (m.body in bodies or not bodies)]
     sentences = [f"the pose of {first_of(bodies or lost, _NAMED)} lacks the markers {first_of(absent, _NAMED)}"]
     if empty := [name for name in absent if name in recording.marker_names]:
         sentences.append(f"Without any position: {first_of(empty, _NAMED)}")
@@ -71,13 +71,13 @@ def _lacking(model: OsimModel, names: _Names) -> list[str]:
     """Bodies whose pose lacks markers."""
     bodies = []
     beyond = _bodies_beyond(model)
-    absent = {m.name for m in names.needed} - names.present
+    absent = {m.name for m in names.markers} - names.present
     likely = set(suggested(names.unknown, absent).values())
-    marked = {m.body for m in names.needed if m.name not in absent}
-    for body in dict.fromkeys(m.body for m in names.needed):
-        on_body = {m.name for m in names.needed if m.body == body}
+    marker_bodies = {m.body for m in names.markers if m.name not in absent}
+    for body in dict.fromkeys(m.body for m in names.markers):
+        on_body = {m.name for m in names.markers if m.body == body}
         left = len(on_body - absent)
-        within = not marked or marked & beyond.get(body, set())
+        within = not marker_bodies or marker_bodies & beyond.get(body, set())
         if (not left and within) or ((not left or left < _POSE <= len(on_body)) and likely & on_body):
             bodies.append(body)
     return bodies
@@ -94,7 +94,7 @@ def _bodies_beyond(model: OsimModel) -> dict[str, set[str]]:
 def _lost(model: OsimModel, names: _Names, tasks: IkTasks) -> list[str]:
     """Coordinates that all markers of the model determine, but those that are recorded do not."""
     free = tuple(c.name for c in free_coordinates(model))
-    if not free or not names.needed:
+    if not free or not names.markers:
         return []
     pull, targets = coordinate_targets(model, replace(tasks, references=None, from_table=frozenset()), np.zeros(1))
     q = targets + _BENT * np.cos(np.arange(len(free)))
@@ -107,5 +107,7 @@ def _lost(model: OsimModel, names: _Names, tasks: IkTasks) -> list[str]:
             name for name, lost in zip(free, unobservable(objective.normal_equations(q)[2])[0], strict=True) if lost
         }
 
-    recorded = [m for m in names.needed if m.name in names.present]
-    return sorted((undetermined(recorded) if recorded else set(free)) - undetermined(names.needed), key=free.index)
+    present_markers = [m for m in names.markers if m.name in names.present]
+    return sorted(
+        (undetermined(present_markers) if present_markers else set(free)) - undetermined(names.markers), key=free.index
+    )

@@ -46,21 +46,26 @@ def motion_problem(
 ) -> MotionProblem:
     """The problem of `fit_motion`; raises `MarkerError` as it does."""
     notes: list[str] = []
-    chosen = _chosen_markers(model, markers, recording, tasks, notes)
+    fit_markers = _chosen_markers(model, markers, recording, tasks, notes)
     frames = _frames(recording, tasks)
     free = free_coordinates(model)
     if not free:
         raise MarkerError(f"the model '{model.name}' has no coordinate that is free to move")
     names = tuple(c.name for c in free)
-    recorded = recording.selected([m.name for m in chosen])[frames]
-    weights = np.array([tasks.markers.get(m.name, 1.0) for m in chosen])
-    if not ((weights > 0.0) & np.isfinite(recorded).all(axis=2)).any():
+    observations = recording.selected([m.name for m in fit_markers])[frames]
+    weights = np.array([tasks.markers.get(m.name, 1.0) for m in fit_markers])
+    if not ((weights > 0.0) & np.isfinite(observations).all(axis=2)).any():
         raise MarkerError("no frame has a weighted marker; check the window and the weights")
     pull, targets = coordinate_targets(model, tasks, recording.time[frames])
     hard = _ranges(free, clamped=False)
     low, high = {"clamped": _ranges(free, clamped=True), "hard": hard}.get(limits, np.tile(_OPEN, (len(free), 1)).T)
     objective = MarkerResiduals(
-        MarkerLayout(model, chosen, names), recorded, weights, pull, targets, hard if limits == "penalty" else None
+        MarkerLayout(model, fit_markers, names),
+        observations,
+        weights,
+        pull,
+        targets,
+        hard if limits == "penalty" else None,
     )
     ranges = hard if limits == "penalty" else np.stack([low, high])
     defaults = np.clip([c.default for c in free], low, high)
@@ -87,29 +92,31 @@ def _chosen_markers(
                 f" '{model.name}'{nearest_or_all(marker.body, sorted(bodies))}"
             )
     names = [marker.name for marker in markers]
-    recorded = set(recording.marker_names)
+    recorded_names = set(recording.marker_names)
     for name in tasks.markers:
-        if name not in names and name not in recorded:
+        if name not in names and name not in recorded_names:
             near = nearest_or_all(name, names)
             notes.append(f"the weight of '{name}' has no effect: neither model nor recording has the marker{near}")
-    absent = [n for n in names if n not in recorded]
+    absent = [n for n in names if n not in recorded_names]
     unknown = [n for n in recording.marker_names if n not in names]
-    for what, missing in (
+    for description, missing in (
         ("on the model, but not recorded", absent),
         ("recorded, but not on the model", unknown),
-        ("without a weight", [n for n in names if n in recorded and tasks.markers and n not in tasks.markers]),
+        ("without a weight", [n for n in names if n in recorded_names and tasks.markers and n not in tasks.markers]),
     ):
         if missing:
             near = suggestion(unknown, absent) if missing is unknown else ""
             count = "1 marker is" if len(missing) == 1 else f"{len(missing)} markers are"
-            notes.append(f"{count} {what}, without effect: {first_of(missing, _NAMED)}{near}")
-    chosen = tuple(m for m in markers if m.name in recorded and (not tasks.markers or m.name in tasks.markers))
-    if not chosen:
+            notes.append(f"{count} {description}, without effect: {first_of(missing, _NAMED)}{near}")
+    fit_markers = tuple(
+        m for m in markers if m.name in recorded_names and (not tasks.markers or m.name in tasks.markers)
+    )
+    if not fit_markers:
         raise MarkerError(
             f"no weighted marker is both on the model ({', '.join(names) or 'none'}) and in the recording"
             f" ({', '.join(recording.marker_names)})"
         )
-    return chosen
+    return fit_markers
 
 
 def _frames(recording: Recording, tasks: IkTasks) -> Integers:
@@ -142,13 +149,15 @@ def coordinate_targets(model: OsimModel, tasks: IkTasks, time: Floats) -> tuple[
     pull = np.array([tasks.coordinates.get(c.name, 0.0) for c in free])
     targets = np.array([tasks.targets.get(c.name, c.default) for c in free])
     targets = np.tile(targets, (len(time), 1))
-    followed = [i for i, c in enumerate(free) if c.name in tasks.from_table and pull[i] > 0.0]
-    if not followed:
+    table_indices = [i for i, c in enumerate(free) if c.name in tasks.from_table and pull[i] > 0.0]
+    if not table_indices:
         return pull, targets
     if tasks.references is None:
-        raise MarkerError(f"the task for '{free[followed[0]].name}' reads a table of coordinates, and none is given")
-    table = tasks.references.radians([free[i].name for i in followed if free[i].rotational])
-    for i in followed:
+        raise MarkerError(
+            f"the task for '{free[table_indices[0]].name}' reads a table of coordinates, and none is given"
+        )
+    table = tasks.references.radians([free[i].name for i in table_indices if free[i].rotational])
+    for i in table_indices:
         targets[:, i] = linear_values(table.time, table.column(free[i].name), time)
         if not np.isfinite(targets[:, i]).all():
             raise MarkerError(

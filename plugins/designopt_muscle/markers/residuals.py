@@ -39,7 +39,7 @@ class MarkerLayout:
         return locations.reshape(-1, len(self.markers))
 
     @cached_property
-    def _moved(self) -> Floats:
+    def _moves(self) -> Floats:
         """(c, b) 1 where a body moves with a coordinate of the model."""
         beyond = kinematics(self.model, {}).beyond
         return np.array([[body in beyond[name] for body in self._bodies] for name in self.model.names], dtype=float)
@@ -53,12 +53,12 @@ class MarkerLayout:
     @cached_property
     def placing(self) -> Mask:
         """(m,) which coordinates place the bodies at the ground."""
-        grounded = {joint.name for joint in self.model.joints if joint.parent == GROUND}
+        ground_joints = {joint.name for joint in self.model.joints if joint.parent == GROUND}
         joint = {c.name: c.joint for c in self.model.coordinates}
-        return np.array([joint[name] in grounded for name in self.coordinates])
+        return np.array([joint[name] in ground_joints for name in self.coordinates])
 
     @cached_property
-    def _nested(self) -> Floats:
+    def _precedence(self) -> Floats:
         """(c, c) 1 where the second coordinate moves what the first has moved before: a body beyond it, or a later step
         of its joint; 1/2 on the diagonal. Translations are the first steps.
         """
@@ -70,8 +70,8 @@ class MarkerLayout:
         def before(a: str, b: str) -> bool:
             return order.get(a, 0) >= order.get(b, 0) if joint[a] == joint[b] else beyond[b] <= beyond[a]
 
-        nested = np.array([[before(a, b) for b in model.names] for a in model.names], dtype=float)
-        return nested - 0.5 * np.eye(len(nested))
+        precedence = np.array([[before(a, b) for b in model.names] for a in model.names], dtype=float)
+        return precedence - 0.5 * np.eye(len(precedence))
 
     @cached_property
     def _free(self) -> list[int]:
@@ -122,33 +122,33 @@ class MarkerLayout:
         rows = np.concatenate([poses @ moments, local], axis=2)
         squares = (rows @ poses.swapaxes(2, 3)).reshape(n, b, 18)
         features = np.concatenate([moments[..., 3, 3:], rows[..., 3], squares], axis=2)
-        mass, centre, force, second, virial = np.split(self._moved @ features, (1, 4, 7, 16), axis=2)
+        mass, centre, force, second, virial = np.split(self._moves @ features, (1, 4, 7, 16), axis=2)
 
-        def applied(tensor: Floats) -> Floats:
+        def apply(tensor: Floats) -> Floats:
             """(tr(T) 1 - T^T) w of the sums T (n, c, 9)."""
             trace = tensor[..., 0] + tensor[..., 4] + tensor[..., 8]
             return np.asarray(trace[..., None] * w - turned(tensor.reshape(*w.shape, 3).swapaxes(2, 3), w))
 
         moment = virial[..., [7, 2, 3]] - virial[..., [5, 6, 1]]
-        turning = applied(second) + cross(centre, v)
+        turning = apply(second) + cross(centre, v)
         sliding = mass * v - cross(centre, w)
-        bending = cross(v, force) - applied(virial)
+        bending = cross(v, force) - apply(virial)
         vector = (w * moment + v * force).sum(axis=2)
         velocity = np.concatenate([w, v], axis=2)
-        reduced = [
-            self._reduced(motion, self._reduced(motion, self._symmetric(velocity @ momentum)).swapaxes(1, 2))
+        matrices = [
+            self._free_rows(motion, self._free_rows(motion, self._symmetric(velocity @ momentum)).swapaxes(1, 2))
             for momentum in (
                 np.concatenate([part, sliding], axis=2).swapaxes(1, 2) for part in (turning, turning + bending)
             )
         ]
-        return self._reduced(motion, vector[:, :, None])[..., 0], reduced[0], reduced[1]
+        return self._free_rows(motion, vector[:, :, None])[..., 0], matrices[0], matrices[1]
 
     def _symmetric(self, product: Floats) -> Floats:
         """The symmetric matrices (n, c, c) of products that hold where the second coordinate is beyond the first."""
-        half = product * self._nested
+        half = product * self._precedence
         return np.asarray(half + half.swapaxes(1, 2))
 
-    def _reduced(self, motion: Kinematics, rows: Floats) -> Floats:
+    def _free_rows(self, motion: Kinematics, rows: Floats) -> Floats:
         """(n, m, ...) rows of the free coordinates of `rows` (n, c, ...), with those that couplers drive."""
         names = self.model.names
         for coupler in self.model.couplers:
@@ -162,13 +162,13 @@ class MarkerResiduals:
     """The objective of n frames: weighted mean square of the marker errors, and of coordinates from their targets.
 
     With weights w of the k markers that a frame has and v of the m free coordinates it is
-    sum(w e^2) / sum(w) + sum(v (q - q0)^2), as in OpenSim (Simbody's ``Markers`` and ``QValue``). `recorded` (n, k, 3)
-    m has NaN where a marker is missing, `weights` (k,), `pull` (m,) are the weights of the coordinates, `targets`
+    sum(w e^2) / sum(w) + sum(v (q - q0)^2), as in OpenSim (Simbody's ``Markers`` and ``QValue``). `observations` (n, k,
+    3) m has NaN where a marker is missing, `weights` (k,), `pull` (m,) are the weights of the coordinates, `targets`
     (n, m). With `ranges` (2, m) the objective has ten times the square of the distance (rad, m) beyond them as well.
     """
 
     layout: MarkerLayout
-    recorded: Floats
+    observations: Floats
     weights: Floats
     pull: Floats
     targets: Floats
@@ -177,12 +177,12 @@ class MarkerResiduals:
     @cached_property
     def share(self) -> Floats:
         """(n, k) weights divided by the sum over the markers of the frame."""
-        weights = np.where(np.isfinite(self.recorded).all(axis=2), self.weights, 0.0)
+        weights = np.where(np.isfinite(self.observations).all(axis=2), self.weights, 0.0)
         return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300))
 
     def take(self, frames: Any) -> MarkerResiduals:
         """The objective of some frames: indices or a mask."""
-        return replace(self, recorded=self.recorded[frames], targets=self.targets[frames])
+        return replace(self, observations=self.observations[frames], targets=self.targets[frames])
 
     @cached_property
     def _moments(self) -> Floats:
@@ -194,7 +194,7 @@ class MarkerResiduals:
 
     def errors(self, q: Floats) -> Floats:
         """(n, k) m between markers and model, NaN where a marker is missing."""
-        return np.asarray(np.linalg.norm(self.positions(q) - self.recorded, axis=2))
+        return np.asarray(np.linalg.norm(self.positions(q) - self.observations, axis=2))
 
     def costs(self, q: Floats) -> Floats:
         """(n,) objective."""
@@ -204,12 +204,12 @@ class MarkerResiduals:
         """The objective (n,), half its gradient (n, m), half its Gauss-Newton and its Newton matrix (n, m, m)."""
         motion = self.layout.motion(q)
         poses = self.layout.poses(motion)
-        error = self.layout.axes(poses) - self.recorded.swapaxes(1, 2)
+        error = self.layout.axes(poses) - self.observations.swapaxes(1, 2)
         error[np.isnan(error)] = 0.0
-        weighted = error * self.share[:, None]
-        gradient, *matrices = self.layout.sums(motion, poses, weighted, self._moments)
+        weighted_error = error * self.share[:, None]
+        gradient, *matrices = self.layout.sums(motion, poses, weighted_error, self._moments)
         off = q - self.targets
-        cost = (weighted * error).sum(axis=(1, 2)) + (self.pull * off**2).sum(axis=1)
+        cost = (weighted_error * error).sum(axis=(1, 2)) + (self.pull * off**2).sum(axis=1)
         gradient = gradient + self.pull * off
         slope = np.broadcast_to(self.pull, q.shape)
         if self.ranges is not None:

@@ -54,12 +54,12 @@ def read_ik_setup(content: bytes) -> IkSetup:
     root = parse(content)
     tool = root.find("InverseKinematicsTool")
     holder = tool or root
-    listed = root if root.tag == "IKTaskSet" else holder.find("IKTaskSet")
-    if listed is None:
+    task_set = root if root.tag == "IKTaskSet" else holder.find("IKTaskSet")
+    if task_set is None:
         raise holder.error("contains no <IKTaskSet>, the weights of markers and coordinates")
     window = holder.numbers("time_range", 2, infinite=True) if holder.word("time_range") else None
     return IkSetup(
-        read_tasks(listed, None if window is None else (window[0], window[1])),
+        read_tasks(task_set, None if window is None else (window[0], window[1])),
         file_name(holder, "model_file"),
         file_name(holder, "marker_file"),
         file_name(holder, "coordinate_file"),
@@ -67,13 +67,13 @@ def read_ik_setup(content: bytes) -> IkSetup:
     )
 
 
-def read_tasks(listed: Element, window: tuple[float, float] | None = None) -> IkTasks:
+def read_tasks(task_set: Element, window: tuple[float, float] | None = None) -> IkTasks:
     """The tasks in an element ``IKTaskSet``; tasks that are switched off are left out."""
     markers: dict[str, float] = {}
     coordinates: dict[str, float] = {}
     targets: dict[str, float] = {}
     from_table: set[str] = set()
-    objects = listed.find("objects")
+    objects = task_set.find("objects")
     for task in [] if objects is None else objects.children:
         if task.tag not in _KINDS:
             raise task.error("is not a supported task: IKMarkerTask and IKCoordinateTask are read")

@@ -36,13 +36,13 @@ def motion_notes(table: TimeTable, file: str, model: OsimModel, *, moments: bool
     With `moments` its columns of net moments belong to it. Raises `TrialError` for a column whose name is nearly that
     of a coordinate without one.
     """
-    locked = {c.name for c in model.coordinates if c.locked}
-    missing = [name for name in model.free if name not in present(table, model.free) and name not in locked]
-    unused = [label for label in _unused(table, model) if not (_MOMENT.search(label) and moments)]
-    _refuse_misspelt(file, unused, missing, "", model)
-    notes = _unused_note(file, unused, model)
+    locked_names = {c.name for c in model.coordinates if c.locked}
+    missing = [name for name in model.free if name not in present(table, model.free) and name not in locked_names]
+    unknown_labels = [label for label in _unknown_labels(table, model) if not (_MOMENT.search(label) and moments)]
+    _refuse_misspelt(file, unknown_labels, missing, "", model)
+    notes = _unused_note(file, unknown_labels, model)
     if missing:
-        notes.append(f"{file}: no column for {_listed(missing)} of the model: left at the default value")
+        notes.append(f"{file}: no column for {_list_text(missing)} of the model: left at the default value")
     return notes
 
 
@@ -52,18 +52,18 @@ def moment_notes(table: TimeTable, file: str, model: OsimModel, moving: Iterable
     `motion` says that it is the table of the motion, whose other columns have their own notes. Raises `TrialError` as
     `motion_notes`.
     """
-    locked = {c.name for c in model.coordinates if c.locked}
-    stated = {_MOMENT.sub("", label) for label in table.names if _MOMENT.search(label)}
-    missing = [name for name in model.free if name in moving and name not in stated and name not in locked]
-    unused = _unused(table, model)
-    _refuse_misspelt(file, unused, missing, "_moment", model)
-    notes = _unused_note(file, [label for label in unused if _MOMENT.search(label) or not motion], model)
+    locked_names = {c.name for c in model.coordinates if c.locked}
+    moment_names = {_MOMENT.sub("", label) for label in table.names if _MOMENT.search(label)}
+    missing = [name for name in model.free if name in moving and name not in moment_names and name not in locked_names]
+    unknown_labels = _unknown_labels(table, model)
+    _refuse_misspelt(file, unknown_labels, missing, "_moment", model)
+    notes = _unused_note(file, [label for label in unknown_labels if _MOMENT.search(label) or not motion], model)
     if missing:
-        notes.append(f"{file}: no net moment about {_listed(missing)}: not balanced")
+        notes.append(f"{file}: no net moment about {_list_text(missing)}: not balanced")
     return notes
 
 
-def _unused(table: TimeTable, model: OsimModel) -> list[str]:
+def _unknown_labels(table: TimeTable, model: OsimModel) -> list[str]:
     """Labels in which no part is a name of the model, with or without the ending of a moment."""
     names = {*model.names, *(m.name for m in model.muscles), *(a.name for a in model.actuators)}
     return [
@@ -92,9 +92,9 @@ def _nearly(word: str, name: str) -> bool:
 
 
 def _unused_note(file: str, labels: list[str], model: OsimModel) -> list[str]:
-    return [f"{file}: of no use to the model '{model.name}': {_listed(labels)}"] if labels else []
+    return [f"{file}: of no use to the model '{model.name}': {_list_text(labels)}"] if labels else []
 
 
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+def _list_text(names: list[str]) -> str:
+    ending = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + ending

@@ -50,9 +50,9 @@ def device_moments(trial: Trial, coordinate: str | None, values: Mapping[str, An
         raise InvalidDesign(f"the trial has no net moment about the assisted coordinate '{coordinate}'")
     angle = trial.values[coordinate]
     spring = values["stiffness"] * (values["rest"] - angle)
-    needed = trial.balance.moments[:, trial.balance.rows.index(coordinate)]
+    net_moment = trial.balance.moments[:, trial.balance.rows.index(coordinate)]
     rate = np.gradient(angle, time) if len(time) > 1 else np.zeros(len(time))
-    return DeviceMoments(spring, values["assistance"] * (needed - spring), rate)
+    return DeviceMoments(spring, values["assistance"] * (net_moment - spring), rate)
 
 
 def design_slopes(
@@ -64,10 +64,10 @@ def design_slopes(
     if coordinate is None or coordinate not in sharing.balance.rows:
         return slope_of
     by_moment = slopes.by_moment[:, sharing.balance.rows.index(coordinate)]
-    needed = trial.balance.moments[:, trial.balance.rows.index(coordinate)]
+    net_moment = trial.balance.moments[:, trial.balance.rows.index(coordinate)]
     stretch = values["rest"] - trial.values[coordinate]
     left = 1.0 - values["assistance"]
     slope_of["stiffness"] = -left * float((by_moment * stretch).sum())
     slope_of["rest"] = -left * values["stiffness"] * float(by_moment.sum())
-    slope_of["assistance"] = -float((by_moment * (needed - values["stiffness"] * stretch)).sum())
+    slope_of["assistance"] = -float((by_moment * (net_moment - values["stiffness"] * stretch)).sum())
     return slope_of

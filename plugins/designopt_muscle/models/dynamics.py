@@ -50,8 +50,8 @@ class Dynamics:
         names = model.free
         n = len(next(iter(motion.values()))[0])
         default = {c.name: c.default for c in model.coordinates}
-        still = {name: (np.full(n, default[name]), np.zeros(n), np.zeros(n)) for name in names}
-        z, dz, ddz = (np.column_stack([{**still, **motion}[name][i] for name in names]) for i in range(3))
+        rest_motion = {name: (np.full(n, default[name]), np.zeros(n), np.zeros(n)) for name in names}
+        z, dz, ddz = (np.column_stack([{**rest_motion, **motion}[name][i] for name in names]) for i in range(3))
         all_loads, passive = dict(loads), np.zeros(z.shape)
         if model.passive:
             values, rates = (dict(zip(names, np.nan_to_num(part).T, strict=True)) for part in (z, dz))
@@ -86,9 +86,9 @@ class Dynamics:
 
 
 @lru_cache(maxsize=4)
-def _rows(model: OsimModel, loaded: tuple[str, ...]) -> TreeRows:
+def _rows(model: OsimModel, bodies: tuple[str, ...]) -> TreeRows:
     """The functions of a model, which are built once for all its trials."""
-    return TreeRows(tree_of(model), gravity=model.gravity, loaded=loaded, couplers=True)
+    return TreeRows(tree_of(model), gravity=model.gravity, loaded=bodies, couplers=True)
 
 
 def read_body_loads(file: InputFile, table: TimeTable, motion: Kinematics, time: Floats) -> tuple[BodyLoad, ...]:

@@ -85,30 +85,30 @@ def figures(sharing: Sharing, device: DeviceMoments, reactions: Floats) -> Shari
 
     Raises `Diverged` where no frame has an answer.
     """
-    answered = np.isfinite(sharing.activations).all(axis=1)
-    if not answered.any():
+    has_solution = np.isfinite(sharing.activations).all(axis=1)
+    if not has_solution.any():
         raise Diverged(f"no frame of the trial has a solution: {sharing.summary()}", reason="no_frames")
-    a = sharing.activations[answered]
-    factor = np.nan_to_num(sharing.strength_factor[answered], nan=1.0).max()
+    a = sharing.activations[has_solution]
+    factor = np.nan_to_num(sharing.strength_factor[has_solution], nan=1.0).max()
     infeasible = (sharing.status == SharingStatus.INFEASIBLE) | (sharing.status == SharingStatus.TOO_FAST)
     outputs = SharingOutputs(
-        mean_cost=float(sharing.cost[answered].mean()),
+        mean_cost=float(sharing.cost[has_solution].mean()),
         mean_squared_activation=float((a**2).mean()),
         mean_activation=float(a.mean()),
         peak_activation=float(a.max()),
-        peak_force=float(sharing.forces[answered].max()),
+        peak_force=float(sharing.forces[has_solution].max()),
         infeasible_frames=float(infeasible.sum()),
-        unanswered_frames=float((~answered).sum()),
+        unanswered_frames=float((~has_solution).sum()),
         bad_input_frames=float((sharing.status == SharingStatus.BAD_INPUT).sum()),
         empty_band_frames=float((sharing.status == SharingStatus.EMPTY_BOUNDS).sum()),
         unconverged_frames=float((sharing.status == SharingStatus.NOT_CONVERGED).sum()),
-        peak_shortfall=float(np.abs(sharing.shortfall[answered]).max()),
+        peak_shortfall=float(np.abs(sharing.shortfall[has_solution]).max()),
         strength_needed=float(f"{min(factor, _MOST_STRENGTH):.{_DIGITS}g}"),
-        peak_reserve=float(np.abs(sharing.reserves[answered]).max()),
+        peak_reserve=float(np.abs(sharing.reserves[has_solution]).max()),
         device_work=device.drive_work(sharing.balance.time),
         peak_device=float(np.nanmax(np.abs(device.total))),
-        worst_residual=float(sharing.residual[answered].max()),
+        worst_residual=float(sharing.residual[has_solution].max()),
     )
     if reactions.shape[1]:
-        outputs["peak_reaction"] = float(np.nanmax(np.linalg.norm(reactions[answered], axis=2), initial=0.0))
+        outputs["peak_reaction"] = float(np.nanmax(np.linalg.norm(reactions[has_solution], axis=2), initial=0.0))
     return outputs

@@ -143,16 +143,16 @@ def _pulls(model: OsimModel, motion: Kinematics, joints: Sequence[str]) -> Itera
     ground axes. Raises `ValueError` for unknown joints."""
     for name in joints:
         _axes_body(model, name, GROUND)
-    chosen = {joint.name: joint for joint in model.joints if joint.name in joints}
-    beyond = {name: bodies_beyond(model, name) for name in chosen}
-    centres = {name: motion.position(joint.child, joint.in_child[:3, 3]) for name, joint in chosen.items()}
+    by_name = {joint.name: joint for joint in model.joints if joint.name in joints}
+    beyond = {name: bodies_beyond(model, name) for name in by_name}
+    centres = {name: motion.position(joint.child, joint.in_child[:3, 3]) for name, joint in by_name.items()}
     surfaces = {w.name: w for w in model.wraps}
     for j, muscle in enumerate(model.muscles):
         for path in wrapped_paths(muscle, surfaces, motion):
             _, slope = stretched(path)
             turning = cross(np.stack([node.x for node in path.nodes]), slope)
             sums: dict[tuple[bool, ...], tuple[Floats, Floats]] = {}
-            for name in chosen:
+            for name in by_name:
                 mask = tuple(node.body in beyond[name] for node in path.nodes)
                 if all(mask) or not any(mask):
                     continue

@@ -63,9 +63,9 @@ def load_notes(model: OsimModel, loads: InputFile | None, forces: InputFile | No
     if loads is None or forces is None:
         return []
     table = read_trial_table(forces)
-    still = kinematics(model, {c.name: np.array([c.default]) for c in model.coordinates})
+    default_pose = kinematics(model, {c.name: np.array([c.default]) for c in model.coordinates})
     n = len(table.time)
-    of_bodies = read_body_loads(loads, table, still.take(np.zeros(n, dtype=np.int64)), table.time)
+    of_bodies = read_body_loads(loads, table, default_pose.take(np.zeros(n, dtype=np.int64)), table.time)
     vertical = sum((load.force[:, 1] for load in of_bodies), np.zeros(n))
     notes = [*table.notes, *gap_notes(table.time), *force_notes(vertical, weight_of(model))]
     return [f"{forces.name}: {note}" for note in notes]

@@ -127,21 +127,21 @@ class StaticSharing:
                 if name and name not in skeleton.free:
                     raise InvalidSetting(setting, f"'{name}' is not a free coordinate ({', '.join(skeleton.free)})")
         muscles, joints = {m.name for m in skeleton.muscles}, [j.name for j in skeleton.joints]
-        named = {
+        names_by_setting = {
             "emg": self.emg.track if self.emg else (),
             "weights": self.weights if isinstance(self.weights, dict) else (),
         }
-        for setting, some in named.items():
-            for name in some:
+        for setting, muscle_names in names_by_setting.items():
+            for name in muscle_names:
                 if name not in muscles:
                     raise InvalidSetting(setting, f"'{name}' is not a muscle{nearest_or_all(name, sorted(muscles))}")
-        for command, moved in (self.synergies or {}).items():
-            for name in moved:
+        for command, weights in (self.synergies or {}).items():
+            for name in weights:
                 if name not in muscles:
                     raise InvalidSetting(
                         "synergies", f"'{name}' is not a muscle{nearest_or_all(name, sorted(muscles))}"
                     )
-            if not any(moved.values()):
+            if not any(weights.values()):
                 raise InvalidSetting("synergies", f"'{command}' moves no muscle")
         for i, term in enumerate(self.joint_reactions):
             if term.joint not in joints:
@@ -168,7 +168,7 @@ class StaticSharing:
         """Share the moments of the trial."""
         data = self._read(scenario)
         trial = data.trial
-        sharing, device = self._shared(data, cast(Mapping[str, Any], filled(SharingDesign, design)))
+        sharing, device = self._solution(data, cast(Mapping[str, Any], filled(SharingDesign, design)))
         reactions = data.reaction_forces(sharing.forces)
         outputs = figures(sharing, device, reactions)
         all_arrays: dict[str, NDArray[Any]] = {
@@ -201,7 +201,7 @@ class StaticSharing:
         """Exact derivatives of the figures of activations, where every frame is balanced and the criterion is a sum."""
         data = self._read(scenario)
         trial, values = data.trial, cast(Mapping[str, Any], filled(SharingDesign, design))
-        sharing, _ = self._shared(data, values)
+        sharing, _ = self._solution(data, values)
         if not sharing.feasible.all() or not sharing.separable:
             return {}
         a = sharing.activations
@@ -250,8 +250,8 @@ class StaticSharing:
         motion, skeleton = files["motion"], read_model(self._skeleton.content)
         assert motion is not None
         notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
-        computed = self.inverse_dynamics == "compute"
-        notes += trial_notes(skeleton, motion, files["moments"], computed=computed, cutoff=self.cutoff)
+        is_computed = self.inverse_dynamics == "compute"
+        notes += trial_notes(skeleton, motion, files["moments"], computed=is_computed, cutoff=self.cutoff)
         notes += load_notes(skeleton, files["external_loads"], files["external_forces"])
         if self.emg is not None and files["emg"] is not None:
             measured(files["emg"], self.emg, tuple(m.name for m in skeleton.muscles), read_trial_table(motion).time)
@@ -261,14 +261,14 @@ class StaticSharing:
         loads, forces, motion = files["external_loads"], files["external_forces"], files["motion"]
         assert motion is not None
         external = None if loads is None or forces is None else ExternalLoads(loads, forces)
-        computed = self.inverse_dynamics == "compute"
+        is_computed = self.inverse_dynamics == "compute"
         trial = read_trial(
             self._skeleton,
             motion,
             files["moments"],
             frames=TrialFrames(window=self.window, cutoff=self.cutoff),
             contraction=Contraction(self.tendon, self.passive, self.curves),
-            dynamics=TrialDynamics(external, computed) if computed or self.joint_reactions else None,
+            dynamics=TrialDynamics(external, is_computed) if is_computed or self.joint_reactions else None,
         )
         if not trial.balance.usable.any():
             raise TrialError(f"{motion.name}: no frame has all the numbers that are needed")
@@ -281,7 +281,7 @@ class StaticSharing:
             signals = measured(files["emg"], self.emg, trial.balance.columns, trial.balance.time)
         return SharingData(trial, signals, joint_reactions(trial, self.joint_reactions) if self.joint_reactions else ())
 
-    def _shared(self, data: SharingData, values: Mapping[str, Any]) -> tuple[Sharing, DeviceMoments]:
+    def _solution(self, data: SharingData, values: Mapping[str, Any]) -> tuple[Sharing, DeviceMoments]:
         trial = data.trial
         balance = trial.balance
         device = device_moments(trial, self.assisted, values)
@@ -289,7 +289,7 @@ class StaticSharing:
         if self.assisted is not None:
             moments[:, balance.rows.index(self.assisted)] -= device.total
         keep = [i for i, name in enumerate(balance.rows) if self.coordinates is None or name in self.coordinates]
-        needed = MomentBalance(
+        sharing_balance = MomentBalance(
             time=balance.time,
             rows=tuple(balance.rows[i] for i in keep),
             columns=balance.columns,
@@ -299,11 +299,11 @@ class StaticSharing:
             status=balance.status,
         )
         muscles = trial.muscles.scaled(values["strength"])
-        crossed = (np.abs(needed.arms[needed.status < 100]) > 0).any(axis=(0, 2))
+        has_muscle = (np.abs(sharing_balance.arms[sharing_balance.status < 100]) > 0).any(axis=(0, 2))
         if isinstance(self.reserve, dict):
-            optimal = np.array([self.reserve.get(name, 0.0) for name in needed.rows])
+            optimal = np.array([self.reserve.get(name, 0.0) for name in sharing_balance.rows])
         else:
-            optimal = np.where(crossed, self.reserve, 0.0)
+            optimal = np.where(has_muscle, self.reserve, 0.0)
         reserves = Reserves(optimal, self.reserve_weight, self.reserve_exponent)
         try:
             terms = Terms(
@@ -315,7 +315,7 @@ class StaticSharing:
                 data.reactions,
                 self.rate_limit,
             )
-            return share(needed, muscles, terms, reserves, reserve_warning=self.reserve_warning), device
+            return share(sharing_balance, muscles, terms, reserves, reserve_warning=self.reserve_warning), device
         except ValueError as error:
             raise InvalidDesign(str(error)) from None
 

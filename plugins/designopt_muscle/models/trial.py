@@ -175,37 +175,39 @@ def read_trial(
     remarks = trial_notes(skeleton, motion, moments, computed=is_computed, cutoff=cutoff)
     table, free = _motion_table(skeleton, motion, cutoff)
     coordinate_values = np.column_stack([table.column(name) for name in free])
-    recorded = table.time
+    sample_times = table.time
     with _as_trial_errors(motion):
         if cutoff is not None:
-            coordinate_values = lowpass(coordinate_values, 1.0 / float(np.median(np.diff(recorded))), cutoff, _ORDER)
-        check_steps(recorded)
+            coordinate_values = lowpass(
+                coordinate_values, 1.0 / float(np.median(np.diff(sample_times))), cutoff, _ORDER
+            )
+        check_steps(sample_times)
         if times is None:
-            moved = MovedCoordinates(
-                recorded, tuple(free), coordinate_values, *derivatives(recorded, coordinate_values)
+            coordinates = MovedCoordinates(
+                sample_times, tuple(free), coordinate_values, *derivatives(sample_times, coordinate_values)
             )
         else:
-            moved = _resampled(motion, MovedCoordinates(recorded, tuple(free), coordinate_values), times)
+            coordinates = _at_times(motion, MovedCoordinates(sample_times, tuple(free), coordinate_values), times)
     moving = None
     if dynamics is not None:
-        moving = Dynamics.from_model(skeleton, moved.states, _loads(dynamics.external, skeleton, moved))
+        moving = Dynamics.from_model(skeleton, coordinates.states, _loads(dynamics.external, skeleton, coordinates))
     if moving is not None and is_computed:
         net = computed_moments(skeleton, moving)
     else:
         source = read_trial_table(moments) if moments else table
-        column_of = {c.name: np.full(len(moved.time), c.default) for c in skeleton.coordinates}
-        column_of |= {name: moved.values[:, i] for i, name in enumerate(free)}
-        net = _moments(source, moments or motion, skeleton, moved.time, column_of)
+        column_of = {c.name: np.full(len(coordinates.time), c.default) for c in skeleton.coordinates}
+        column_of |= {name: coordinates.values[:, i] for i, name in enumerate(free)}
+        net = _moments(source, moments or motion, skeleton, coordinates.time, column_of)
     if window is not None:
-        inside = np.flatnonzero((moved.time >= window[0] - 1e-9) & (moved.time <= window[1] + 1e-9))
+        inside = np.flatnonzero((coordinates.time >= window[0] - 1e-9) & (coordinates.time <= window[1] + 1e-9))
         if not len(inside):
             raise TrialError(
                 f"{motion.name}: no frame lies between {window[0]:g} and {window[1]:g} s; it runs from"
                 f" {table.time[0]:g} to {table.time[-1]:g} s"
             )
-        moved, net = moved.take(inside), NetMoments(net.rows, net.values[inside])
+        coordinates, net = coordinates.take(inside), NetMoments(net.rows, net.values[inside])
         moving = None if moving is None else moving.take(inside)
-    trial = trial_of(skeleton, moved, net, moving, inner=inner_times(table.time), contraction=contraction)
+    trial = trial_of(skeleton, coordinates, net, moving, inner=inner_times(table.time), contraction=contraction)
     return replace(trial, notes=tuple(dict.fromkeys([*skeleton.notes, *remarks, *trial.notes])))
 
 
@@ -216,7 +218,7 @@ def inner_times(time: Floats) -> tuple[float, float]:
 
 def trial_of(
     model: OsimModel,
-    moved: MovedCoordinates,
+    coordinates: MovedCoordinates,
     net: NetMoments,
     moving: Dynamics | None = None,
     *,
@@ -228,12 +230,12 @@ def trial_of(
     Frames with numbers that are not finite stay, with a status; those outside of the times `inner` (s) are marked as
     near an end.
     """
-    time, is_finite = moved.time, moved.is_finite
-    values = {name: moved.values[:, i] for i, name in enumerate(moved.names)}
+    time, is_finite = coordinates.time, coordinates.is_finite
+    values = {name: coordinates.values[:, i] for i, name in enumerate(coordinates.names)}
     geometry = muscle_geometry(model, {name: np.where(is_finite, v, 0.0) for name, v in values.items()})
     speeds = np.zeros((len(time), len(geometry.coordinates)))
-    for i, name in enumerate(moved.names):
-        speeds[:, geometry.coordinates.index(name)] = np.where(is_finite, moved.rates[:, i], 0.0)
+    for i, name in enumerate(coordinates.names):
+        speeds[:, geometry.coordinates.index(name)] = np.where(is_finite, coordinates.rates[:, i], 0.0)
     paths = MusclePaths(geometry.lengths, geometry.speeds(speeds))
     how = contraction or Contraction()
     muscles, fibres = strengths(
@@ -252,7 +254,7 @@ def trial_of(
         status=status.astype(np.int64),
     )
     jump_notes = in_words(jumps(geometry, time, values)) if is_finite.all() else []
-    by_name = {name: moved.rates[:, i] for i, name in enumerate(moved.names)}
+    by_name = {name: coordinates.rates[:, i] for i, name in enumerate(coordinates.names)}
     return Trial(model, balance, muscles, fibres, values, by_name, (*fibres.outside(), *jump_notes), moving, paths)
 
 
@@ -305,11 +307,11 @@ def _strength_notes(source: TimeTable, file: InputFile, model: OsimModel, motion
     return strength_notes(dict(zip(net.rows, net.values.T, strict=True)), values, model)
 
 
-def _resampled(file: InputFile, moved: MovedCoordinates, at: Floats) -> MovedCoordinates:
+def _at_times(file: InputFile, coordinates: MovedCoordinates, at: Floats) -> MovedCoordinates:
     """The coordinates, with rates and accelerations, at times `at` within the recording."""
     from scipy.interpolate import make_interp_spline
 
-    time, values = moved.time, moved.values
+    time, values = coordinates.time, coordinates.values
     if at[0] < time[0] - 1e-9 or at[-1] > time[-1] + 1e-9:
         raise TrialError(f"{file.name}: it runs from {time[0]:g} to {time[-1]:g} s, not from {at[0]:g} to {at[-1]:g} s")
     if not np.isfinite(values).all() or len(time) < 6:
@@ -317,7 +319,7 @@ def _resampled(file: InputFile, moved: MovedCoordinates, at: Floats) -> MovedCoo
     at = np.clip(at, time[0], time[-1])
     spline = make_interp_spline(time, values, k=5)
     first, second = (np.asarray(spline.derivative(order)(at)) for order in (1, 2))
-    return MovedCoordinates(at, moved.names, np.asarray(spline(at)), first, second)
+    return MovedCoordinates(at, coordinates.names, np.asarray(spline(at)), first, second)
 
 
 def recorded_times(motion: InputFile) -> Floats:
@@ -347,7 +349,7 @@ def _moments(
     """Net moments at `time`; `values` (n,) are the free coordinates."""
     columns = _moment_columns(table, file, model)
     if len(table.time) != len(time) or np.abs(table.time - time).max() > 1e-9:
-        columns = {name: _interpolated(table.time, column, time) for name, column in columns.items()}
+        columns = {name: _interpolate(table.time, column, time) for name, column in columns.items()}
     for coupler in model.couplers:
         if coupler.dependent in columns:
             rate = coupler.function.slope(values[coupler.independent])
@@ -372,19 +374,21 @@ def _moment_columns(table: TimeTable, file: InputFile, model: OsimModel) -> dict
     return columns
 
 
-def _loads(external: ExternalLoads | None, model: OsimModel, moved: MovedCoordinates) -> dict[str, Floats]:
+def _loads(external: ExternalLoads | None, model: OsimModel, coordinates: MovedCoordinates) -> dict[str, Floats]:
     """(n, 6) on each body that is loaded."""
     if external is None:
         return {}
-    places = kinematics(model, {name: np.nan_to_num(moved.values[:, i]) for i, name in enumerate(moved.names)})
-    return read_loads(external.assignments, read_trial_table(external.forces), places, moved.time)
+    body_motion = kinematics(
+        model, {name: np.nan_to_num(coordinates.values[:, i]) for i, name in enumerate(coordinates.names)}
+    )
+    return read_loads(external.assignments, read_trial_table(external.forces), body_motion, coordinates.time)
 
 
 def computed_moments(model: OsimModel, moving: Dynamics) -> NetMoments:
     """Net moments by inverse dynamics; locked coordinates need no muscles."""
-    locked = {c.name for c in model.coordinates if c.locked}
-    unlocked = [i for i, name in enumerate(moving.coordinates) if name not in locked]
-    return NetMoments(tuple(moving.coordinates[i] for i in unlocked), moving.moments()[:, unlocked])
+    locked_names = {c.name for c in model.coordinates if c.locked}
+    rows = [i for i, name in enumerate(moving.coordinates) if name not in locked_names]
+    return NetMoments(tuple(moving.coordinates[i] for i in rows), moving.moments()[:, rows])
 
 
 def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:
@@ -392,10 +396,10 @@ def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:
     return tuple("N m" if turning[name] else "N" for name in rows)
 
 
-def _interpolated(at: Floats, values: Floats, time: Floats) -> Floats:
+def _interpolate(at: Floats, values: Floats, time: Floats) -> Floats:
     """(n,) values at `time` by a cubic spline through the valid ones; NaN outside their times and in gaps."""
     valid = np.isfinite(values)
     if valid.sum() < 4:
         return np.full(len(time), np.nan)
-    splined = spline_values(at[valid], values[valid][:, None], time, degree=3)[:, 0]
-    return np.where(in_gaps(at[valid], time), np.nan, splined)
+    interpolation = spline_values(at[valid], values[valid][:, None], time, degree=3)[:, 0]
+    return np.where(in_gaps(at[valid], time), np.nan, interpolation)

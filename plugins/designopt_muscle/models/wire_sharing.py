@@ -119,8 +119,8 @@ class WireSharingModel:
         """What the reader of the motion left out or assumed."""
         file = _file(conditions)
         table, joints = self._table(file), self._anatomy.joints
-        unused = [name for name in table.names if not any(part in joints for part in name.split("/"))]
-        notes = [*table.notes, *([f"of no use to the model: {', '.join(unused)}"] if unused else [])]
+        other_columns = [name for name in table.names if not any(part in joints for part in name.split("/"))]
+        notes = [*table.notes, *([f"of no use to the model: {', '.join(other_columns)}"] if other_columns else [])]
         return [f"{file.name}: {note}" for note in notes]
 
     def evaluate(
@@ -157,22 +157,22 @@ class WireSharingModel:
 
     def _figures(self, wire_solution: WireSharing) -> WireOutputs:
         sharing = wire_solution.sharing
-        answered = np.isfinite(sharing.activations).all(axis=1)
-        if not answered.any():
+        has_solution = np.isfinite(sharing.activations).all(axis=1)
+        if not has_solution.any():
             raise Diverged(f"no frame of the motion has a solution: {sharing.summary()}", reason="no_frames")
         reference = self._anatomy.tree.reference[len(self._anatomy.joints) :]
-        contacts = np.linalg.norm(np.stack(list(wire_solution.contact.values()), axis=1)[answered], axis=2)
+        contacts = np.linalg.norm(np.stack(list(wire_solution.contact.values()), axis=1)[has_solution], axis=2)
         return WireOutputs(
-            mean_cost=float(sharing.cost[answered].mean()),
-            mean_activation=float(sharing.activations[answered].mean()),
-            peak_activation=float(sharing.activations[answered].max()),
-            peak_tension=float(wire_solution.tensions[answered].max()),
+            mean_cost=float(sharing.cost[has_solution].mean()),
+            mean_activation=float(sharing.activations[has_solution].mean()),
+            peak_activation=float(sharing.activations[has_solution].max()),
+            peak_tension=float(wire_solution.tensions[has_solution].max()),
             contact_force=float(contacts.max()),
-            link_travel=float(np.abs(wire_solution.pose[answered] - reference).max(initial=0.0)),
+            link_travel=float(np.abs(wire_solution.pose[has_solution] - reference).max(initial=0.0)),
             infeasible_frames=float((sharing.status == 100).sum()),
-            unanswered_frames=float((~answered).sum()),
-            peak_shortfall=float(np.abs(sharing.shortfall[answered]).max()),
-            peak_reserve=float(np.abs(sharing.reserves[answered]).max()),
+            unanswered_frames=float((~has_solution).sum()),
+            peak_shortfall=float(np.abs(sharing.shortfall[has_solution]).max()),
+            peak_reserve=float(np.abs(sharing.reserves[has_solution]).max()),
         )
 
     @cached_property
@@ -180,11 +180,11 @@ class WireSharingModel:
         geometry = self.geometry or bundled("wire_arm.wrl")
         companion = self.companion or bundled("wire_arm.yaml")
         try:
-            places = read_vrml(geometry.content, geometry.name)
+            vrml = read_vrml(geometry.content, geometry.name)
         except StudyError as error:
             raise InvalidSetting("geometry", _as_text(error)) from None
         try:
-            return read_companion(companion.content, companion.name, places)
+            return read_companion(companion.content, companion.name, vrml)
         except StudyError as error:
             raise InvalidSetting("companion", _as_text(error)) from None
 

@@ -52,11 +52,11 @@ class CoordinateSpring:
     """A linear spring and damper at a coordinate."""
 
     stiffness: float
-    rest: float
+    rest_position: float
     viscosity: float
 
     def force(self, q: Floats, u: Floats) -> Floats:
-        return -self.stiffness * (q - self.rest) - self.viscosity * u
+        return -self.stiffness * (q - self.rest_position) - self.viscosity * u
 
 
 @dataclass(frozen=True)
@@ -71,26 +71,26 @@ class CoordinateExpression:
 
 @dataclass(frozen=True)
 class StretchSpring:
-    """A spring (N/m) beyond the length `rest` (m), with a `dissipation` (s/m) in proportion to its force."""
+    """A spring (N/m) beyond the length `rest_length` (m), with a `dissipation` (s/m) in proportion to its force."""
 
     stiffness: float
-    rest: float
+    rest_length: float
     dissipation: float
 
     def tension(self, l: Floats, v: Floats) -> Floats:  # noqa: E741
-        return np.asarray(self.stiffness * np.maximum(l - self.rest, 0.0) * (1.0 + self.dissipation * v))
+        return np.asarray(self.stiffness * np.maximum(l - self.rest_length, 0.0) * (1.0 + self.dissipation * v))
 
 
 @dataclass(frozen=True, eq=False)
 class LigamentCurve:
-    """A force (N) times a curve of length / `rest` length, where it is longer."""
+    """A force (N) times a curve of length / `rest_length`, where it is longer."""
 
-    rest: float
+    rest_length: float
     force: float
     curve: Function
 
     def tension(self, l: Floats, v: Floats) -> Floats:  # noqa: E741
-        return np.where(l > self.rest, self.force * self.curve.value(l / self.rest), 0.0)
+        return np.where(l > self.rest_length, self.force * self.curve.value(l / self.rest_length), 0.0)
 
 
 @dataclass(frozen=True)

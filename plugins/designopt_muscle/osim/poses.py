@@ -25,8 +25,8 @@ def only(element: Element, tags: set[str]) -> None:
 def without_effect(element: Element | None, tags: Collection[str], prefix: str = "") -> list[str]:
     """The children with a content that are none of `tags`, which are read; each after a `prefix`."""
     children = [] if element is None else element.children
-    filled = [child for child in children if child.children or child.text.strip() not in ("", "Unassigned")]
-    return [f"{prefix}{child.tag}" for child in filled if child.tag not in tags]
+    contents = [child for child in children if child.children or child.text.strip() not in ("", "Unassigned")]
+    return [f"{prefix}{child.tag}" for child in contents if child.tag not in tags]
 
 
 def pose(translation: Sequence[float], angles: Sequence[float]) -> Floats:

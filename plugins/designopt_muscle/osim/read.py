@@ -100,8 +100,8 @@ class _Reader:
         surfaces = {w.name: w for w in wraps}
         muscles, actuators, notes = read_forces(loads, body_names, names, surfaces)
         if contacts:
-            listed = ", ".join(contact.name for contact in contacts)
-            notes = (*notes, f"contacts do not take part in the sharing: {listed}")
+            contact_names = ", ".join(contact.name for contact in contacts)
+            notes = (*notes, f"contacts do not take part in the sharing: {contact_names}")
         passive = read_passive(loads, body_names, {c.name: c.rotational for c in joints.coordinates}, surfaces)
         gravity = self.model.find("gravity")
         return OsimModel(

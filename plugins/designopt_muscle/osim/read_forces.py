@@ -80,14 +80,14 @@ def read_forces(
     muscles: list[OsimMuscle] = []
     drives: list[CoordinateActuator] = []
     notes: list[str] = []
-    unused: dict[str, list[str]] = {}
+    names_by_kind: dict[str, list[str]] = {}
     for element in elements:
         if element.tag in _MODELS:
             muscles.append(_muscle(element, bodies, coordinates, wraps))
         elif element.tag == "CoordinateActuator":
             drives.append(_drive(element, coordinates))
         elif element.tag in _UNUSED:
-            unused.setdefault(_UNUSED[element.tag], []).append(element.name)
+            names_by_kind.setdefault(_UNUSED[element.tag], []).append(element.name)
         elif element.tag not in PASSIVE:
             raise element.error("is not a supported force; switch it off (appliesForce) if it does not matter")
     if any(muscle.model == "millard" for muscle in muscles):
@@ -98,9 +98,9 @@ def read_forces(
             f" {', '.join(by_function)}"
         )
     if drives:
-        listed = ", ".join(drive.name for drive in drives)
-        notes.append(f"drives of coordinates do not take part in the sharing: {listed}")
-    notes += [f"{kind}: {', '.join(names)}" for kind, names in unused.items()]
+        drive_names = ", ".join(drive.name for drive in drives)
+        notes.append(f"drives of coordinates do not take part in the sharing: {drive_names}")
+    notes += [f"{kind}: {', '.join(names)}" for kind, names in names_by_kind.items()]
     return tuple(muscles), tuple(drives), tuple(notes)
 
 
@@ -135,7 +135,7 @@ def _muscle(
         return value
 
     function = read_path_function(element, coordinates)
-    points, used = ((), ()) if function else read_path(element, bodies, coordinates, wraps)
+    points, wrap_uses = ((), ()) if function else read_path(element, bodies, coordinates, wraps)
     pennation = number("pennation_angle_at_optimal", 0.0)
     if not 0.0 <= pennation < np.pi / 2:
         raise element.need("pennation_angle_at_optimal").error(f"{pennation:g} rad is not between 0 and a right angle")
@@ -153,7 +153,7 @@ def _muscle(
         name=element.name,
         model=model,  # type: ignore[arg-type]
         points=points,
-        wraps=used,
+        wraps=wrap_uses,
         force=positive("max_isometric_force"),
         fibre=positive("optimal_fiber_length"),
         slack=positive("tendon_slack_length"),

@@ -62,16 +62,16 @@ class Joints:
                 element.numbers("orientation_in_parent", 3, (0.0,) * 3),
             )
             in_child = pose(element.numbers("location", 3, (0.0,) * 3), element.numbers("orientation", 3, (0.0,) * 3))
-            listed = element.find("CoordinateSet", "objects")
+            coordinate_set = element.find("CoordinateSet", "objects")
         else:
             parent, in_parent = self._frame(element, "socket_parent_frame")
             child, in_child = self._frame(element, "socket_child_frame")
-            listed = element.find("coordinates")
+            coordinate_set = element.find("coordinates")
         if parent not in self.bodies:
             raise element.error(f"is attached to the body '{parent}', which does not exist")
         if child in self._joints:
             raise element.error(f"moves the body '{child}', which another joint already moves; loops are not supported")
-        names = [self._coordinate(e, element) for e in ([] if listed is None else listed.children)]
+        names = [self._coordinate(e, element) for e in ([] if coordinate_set is None else coordinate_set.children)]
         if element.tag == "CustomJoint":
             axes = _spatial_transform(element, names)
         else:
@@ -87,19 +87,19 @@ class Joints:
     def ordered(self) -> tuple[Joint, ...]:
         """The joints, parents before their children. Raises `ModelError` for bodies that hang on themselves."""
         order: list[Joint] = []
-        placed = {GROUND}
+        parents = {GROUND}
         left = dict(self._joints)
         while left:
-            ready = [child for child, (joint, _) in left.items() if joint.parent in placed]
+            ready = [child for child, (joint, _) in left.items() if joint.parent in parents]
             if not ready:
                 joint, element = next(iter(left.values()))
                 raise element.error(f"'{joint.child}' is not attached to the ground, but to itself")
             for child in ready:
                 order.append(left.pop(child)[0])
-                placed.add(child)
-        moved = {c.name: i for i, c in enumerate(self.coordinates)}
+                parents.add(child)
+        file_order = {c.name: i for i, c in enumerate(self.coordinates)}
         order_of = {joint.name: i for i, joint in enumerate(order)}
-        self.coordinates.sort(key=lambda c: (order_of[c.joint], moved[c.name]))
+        self.coordinates.sort(key=lambda c: (order_of[c.joint], file_order[c.name]))
         return tuple(order)
 
     def _frame(self, element: Element, socket: str) -> tuple[str, Floats]:

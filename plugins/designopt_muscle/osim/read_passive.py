@@ -106,16 +106,18 @@ def _expression(element: Element, names: _Names) -> PassiveForce:
 
 def _path_spring(element: Element, names: _Names) -> PassiveForce:
     only(element, {"GeometryPath", "path", "stiffness", "resting_length", "dissipation"} | _SWITCH)
-    stiffness, rest, dissipation = (element.number(tag) for tag in ("stiffness", "resting_length", "dissipation"))
-    return _along_path(element, names, StretchSpring(stiffness, rest, dissipation))
+    stiffness, rest_length, dissipation = (
+        element.number(tag) for tag in ("stiffness", "resting_length", "dissipation")
+    )
+    return _along_path(element, names, StretchSpring(stiffness, rest_length, dissipation))
 
 
 def _ligament(element: Element, names: _Names) -> PassiveForce:
     only(element, {"GeometryPath", "path", "resting_length", "pcsa_force", "force_length_curve"} | _SWITCH)
     holder = element.find("force_length_curve")
     curve: Function = simm_spline(*(np.array(part) for part in _LIGAMENT)) if holder is None else function_in(holder)
-    rest = _positive(element, "resting_length")
-    return _along_path(element, names, LigamentCurve(rest, element.number("pcsa_force", 0.0), curve))
+    rest_length = _positive(element, "resting_length")
+    return _along_path(element, names, LigamentCurve(rest_length, element.number("pcsa_force", 0.0), curve))
 
 
 def _blankevoort(element: Element, names: _Names) -> PassiveForce:
@@ -144,8 +146,8 @@ def _bushing(element: Element, names: _Names) -> PassiveForce:
 def _frame(element: Element, socket: str, names: _Names) -> tuple[str, Floats]:
     """The body of a frame and the pose (4, 4) of the frame in it."""
     name = last_name(element.word(socket))
-    listed = element.find("frames")
-    for frame in [] if listed is None else listed.children:
+    frame_list = element.find("frames")
+    for frame in [] if frame_list is None else frame_list.children:
         if frame.name == name:
             body = last_name(frame.word("socket_parent"))
             at = frame.numbers("translation", 3, (0.0,) * 3), frame.numbers("orientation", 3, (0.0,) * 3)

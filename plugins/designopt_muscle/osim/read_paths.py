@@ -32,9 +32,9 @@ def read_path(
     points = [_point(e, bodies, coordinates) for e in path.need("PathPointSet", "objects").children]
     if len(points) < 2:
         raise path.error("has fewer than two points")
-    listed = path.find("PathWrapSet", "objects")
-    used = [_wrap(e, wraps, len(points)) for e in ([] if listed is None else listed.children)]
-    return tuple(points), tuple(used)
+    wrap_set = path.find("PathWrapSet", "objects")
+    wrap_uses = [_wrap(e, wraps, len(points)) for e in ([] if wrap_set is None else wrap_set.children)]
+    return tuple(points), tuple(wrap_uses)
 
 
 def _point(element: Element, bodies: set[str], coordinates: set[str]) -> PathPoint:
@@ -47,7 +47,7 @@ def _point(element: Element, bodies: set[str], coordinates: set[str]) -> PathPoi
     moving: tuple[Axis, ...] = ()
     condition, within = "", (-np.inf, np.inf)
     if element.tag == "ConditionalPathPoint":
-        condition = _named(element, "coordinate", coordinates)
+        condition = _coordinate_name(element, "coordinate", coordinates)
         low, high = element.numbers("range", 2, infinite=True)
         within = min(low, high), max(low, high)
     if element.tag == "MovingPathPoint":
@@ -65,10 +65,10 @@ def _location(element: Element, axis: str, coordinates: set[str]) -> Axis:
     if function is None:
         raise holder.error("contains no supported function")
     unit = np.eye(3)["xyz".index(axis)]
-    return Axis(unit, function, _named(element, f"{axis}_coordinate", coordinates))
+    return Axis(unit, function, _coordinate_name(element, f"{axis}_coordinate", coordinates))
 
 
-def _named(element: Element, tag: str, coordinates: set[str]) -> str:
+def _coordinate_name(element: Element, tag: str, coordinates: set[str]) -> str:
     name = last_name(element.word(f"socket_{tag}") or element.word(tag))
     if name not in coordinates:
         raise element.error(f"depends on '{name}', which is not a coordinate")
@@ -103,8 +103,8 @@ def read_path_function(element: Element, coordinates: set[str]) -> PathFunction 
     if len(holder.children) != 1:
         raise holder.error(f"contains {len(holder.children)} functions, not one")
     length = _polynomial(holder.children[0], len(names))
-    listed = path.find("moment_arm_functions")
-    arms = tuple(_polynomial(e, len(names)) for e in ([] if listed is None else listed.children))
+    arm_functions = path.find("moment_arm_functions")
+    arms = tuple(_polynomial(e, len(names)) for e in ([] if arm_functions is None else arm_functions.children))
     if arms and len(arms) != len(names):
         raise path.need("moment_arm_functions").error(f"has {len(arms)} functions for {len(names)} coordinates")
     return PathFunction(names, length, arms)
@@ -114,9 +114,9 @@ def _polynomial(element: Element, variables: int) -> ManyPolynomial:
     """A polynomial of as many variables; of one also OpenSim's ``PolynomialFunction``, constants and lines."""
     match element.tag:
         case "MultivariatePolynomialFunction":
-            stated, order = int(element.number("dimension")), int(element.number("order"))
-            if stated != variables or not 0 <= order <= 20:
-                raise element.error(f"has {stated} variables and order {order}; there are {variables} coordinates")
+            dimension, order = int(element.number("dimension")), int(element.number("order"))
+            if dimension != variables or not 0 <= order <= 20:
+                raise element.error(f"has {dimension} variables and order {order}; there are {variables} coordinates")
             exponents = ordered_exponents(variables, order)
             coefficients = element.numbers("coefficients", len(exponents))
         case "Constant":

@@ -52,7 +52,7 @@ def tree_of(model: OsimModel, fixed: Collection[str] = ()) -> Tree:
         for step in joint.translations:
             length = float(np.linalg.norm(step.axis))
             if length and not (is_constant(step.function) and not step.function.value(np.zeros(1))[0]):
-                motions.append(Slide(_vector(step.axis / length), _scaled(variable(step), length)))
+                motions.append(Slide(_vector(step.axis / length), _product(variable(step), length)))
         for step in joint.rotations:
             if not (is_constant(step.function) and not step.function.value(np.zeros(1))[0]):
                 motions.append(Rotate(_vector(step.axis), variable(step)))
@@ -60,10 +60,10 @@ def tree_of(model: OsimModel, fixed: Collection[str] = ()) -> Tree:
         pose = joint.in_parent
         frames.append(Frame(between, joint.parent, tuple(motions), None, _vector(pose[:3, 3]), pose[:3, :3]))
         back = inverse(joint.in_child)
-        carried = None
+        solid = None
         if body.mass > 0:
-            carried = Body(body.mass, _vector(body.centre), body.inertia, triangle="ignored")
-        frames.append(Frame(joint.child, between, (), carried, _vector(back[:3, 3]), back[:3, :3]))
+            solid = Body(body.mass, _vector(body.centre), body.inertia, triangle="ignored")
+        frames.append(Frame(joint.child, between, (), solid, _vector(back[:3, 3]), back[:3, :3]))
     free = set(model.free) - set(numbers)
     coordinates = tuple(
         Coordinate(
@@ -85,7 +85,7 @@ def _vector(values: Any) -> tuple[float, float, float]:
     return x, y, z
 
 
-def _scaled(value: Any, factor: float) -> Any:
+def _product(value: Any, factor: float) -> Any:
     if factor == 1.0:
         return value
     if isinstance(value, str):

@@ -25,7 +25,7 @@ BALANCE = frozenset({"time", "muscles", "coordinates", "muscle_moments", "net_mo
 
 def balance_figures(motions: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
     """A figure for each of the coordinates with the largest moments, and one of the reserves if there are any."""
-    return [*_balances(motions), *([_reserve_figure(motions)] if _helped(motions) else [])]
+    return [*_balances(motions), *([_reserve_figure(motions)] if _has_reserves(motions) else [])]
 
 
 def _balances(motions: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
@@ -35,14 +35,14 @@ def _balances(motions: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
     rows = sorted(int(i) for i in np.argsort(-size, kind="stable")[:_ROWS])
     left = len(size) - len(rows)
     note = "Balances: moments of the muscles, stacked, with the largest named; the dashed line is the required moment."
-    more = f" {left} coordinates with smaller moments are not drawn." if left else ""
+    remainder = f" {left} coordinates with smaller moments are not drawn." if left else ""
     return [
         selectable(
             f"Balance about {first['coordinates'][i]}",
             motions,
-            partial(_balance, row=i, named=_muscles_about(motions, i)),
+            partial(_balance, row=i, highlights=_muscles_about(motions, i)),
             height=360,
-            note=note + more if i == rows[-1] else "",
+            note=note + remainder if i == rows[-1] else "",
         )
         for i in rows
     ]
@@ -57,15 +57,15 @@ def _muscles_about(motions: Mapping[tuple[str, str], Arrays], row: int) -> tuple
     return largest([arrays["muscles"] for arrays in motions.values()], sizes)[:NAMED]
 
 
-def _balance(arrays: Arrays, *, row: int, named: Sequence[str]) -> Plot:
+def _balance(arrays: Arrays, *, row: int, highlights: Sequence[str]) -> Plot:
     time, moments = arrays["time"], np.asarray(arrays["muscle_moments"], dtype=float)[:, row]
     columns = {str(name): j for j, name in enumerate(arrays["muscles"])}
-    unnamed = [j for name, j in columns.items() if name not in named]
+    other_columns = [j for name, j in columns.items() if name not in highlights]
     data: list[dict[str, Any]] = []
-    solved = np.flatnonzero(np.isfinite(moments).any(axis=1))
-    first, last = (int(solved[0]), int(solved[-1]) + 1) if len(solved) else (0, 0)  # areas would fall to 0 elsewhere
+    frames = np.flatnonzero(np.isfinite(moments).any(axis=1))
+    first, last = (int(frames[0]), int(frames[-1]) + 1) if len(frames) else (0, 0)  # areas would fall to 0 elsewhere
 
-    def stacked(values: Any, name: str, colour: str) -> None:
+    def stack(values: Any, name: str, colour: str) -> None:
         for sign, part in ((1, np.maximum(values, 0.0)), (-1, np.minimum(values, 0.0))):
             if np.nanmax(np.abs(part), initial=0.0) > 1e-9:
                 in_legend = not any(trace.get("legendgroup") == name for trace in data)
@@ -73,14 +73,14 @@ def _balance(arrays: Arrays, *, row: int, named: Sequence[str]) -> Plot:
                                  line={"color": colour, "width": 0.5}, stackgroup=str(sign),
                                  legendgroup=name, showlegend=in_legend))  # fmt: skip
 
-    for n, name in enumerate(named):
+    for n, name in enumerate(highlights):
         if name in columns:
-            stacked(moments[:, columns[name]], name, category(n))
-    stacked(moments[:, unnamed].sum(axis=1), "other muscles", "@faint")
+            stack(moments[:, columns[name]], name, category(n))
+    stack(moments[:, other_columns].sum(axis=1), "other muscles", "@faint")
     if np.nanmax(np.abs(arrays["reserves"][:, row]), initial=0.0) > 1e-9:
-        stacked(arrays["reserves"][:, row], "reserve", "@ink")
-    needed = {"color": "@ink", "width": 2, "dash": "dash"}
-    data.append(line(time, arrays["net_moments"][:, row], "needed", line=needed))
+        stack(arrays["reserves"][:, row], "reserve", "@ink")
+    style = {"color": "@ink", "width": 2, "dash": "dash"}
+    data.append(line(time, arrays["net_moments"][:, row], "needed", line=style))
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis(_load(str(arrays["coordinates"][row]))))}
 
 
@@ -93,7 +93,7 @@ def _load(coordinate: str) -> str:
     return "moment [N m] or force [N]"
 
 
-def _helped(motions: Mapping[tuple[str, str], Arrays]) -> bool:
+def _has_reserves(motions: Mapping[tuple[str, str], Arrays]) -> bool:
     return any(np.nanmax(np.abs(arrays["reserves"]), initial=0.0) > 1e-9 for arrays in motions.values())
 
 

@@ -39,15 +39,15 @@ def muscle_calibration(result: Result) -> Section | None:
     names = [str(name) for name in arrays_of_scenarios[0]["factors"]]
     space = result.problem.space
     values = space.values(result.outcomes.X[row].tolist())
-    varied = [i for i, name in enumerate(names) if name in values]
-    if not varied:
+    indices = [i for i, name in enumerate(names) if name in values]
+    if not indices:
         return None
-    names = [names[i] for i in varied]
+    names = [names[i] for i in indices]
     informations = [
-        np.asarray(arrays["information"], dtype=float)[np.ix_(varied, varied)] for arrays in arrays_of_scenarios
+        np.asarray(arrays["information"], dtype=float)[np.ix_(indices, indices)] for arrays in arrays_of_scenarios
     ]
     objective = float(np.sum(result.outcomes.figures["objective"][row]))
-    identified = identifiability(names, informations, _RISE * objective)
+    analysis = identifiability(names, informations, _RISE * objective)
     parameters = {p.name: p for p in space.parameters}
     limits = [(float(parameters[n].low), float(parameters[n].high)) for n in names]
     factor_values = [float(values[n]) for n in names]
@@ -59,33 +59,33 @@ def muscle_calibration(result: Result) -> Section | None:
             "re-optimised motions."
         ),
         facts=(("Trials", str(len(scenarios))), ("Objective", f"{number(objective)} s")),
-        findings=tuple(_findings(identified, factor_values, limits)),
-        figures=(_figure(names, factor_values, identified, limits),),
-        tables=(_table(names, factor_values, identified, limits, scenarios, informations),),
+        findings=tuple(_findings(analysis, factor_values, limits)),
+        figures=(_figure(names, factor_values, analysis, limits),),
+        tables=(_table(names, factor_values, analysis, limits, scenarios, informations),),
     )
 
 
-def _findings(identified: Identifiability, values: Sequence[float], limits: Sequence[tuple[float, float]]) -> list[str]:
+def _findings(analysis: Identifiability, values: Sequence[float], limits: Sequence[tuple[float, float]]) -> list[str]:
     findings = []
-    for name, value, width, (low, high) in zip(identified.names, values, identified.widths, limits, strict=True):
+    for name, value, width, (low, high) in zip(analysis.names, values, analysis.widths, limits, strict=True):
         if not width < _WIDE * (high - low):
             findings.append(
                 f"{name} is not identified: its width is {number(width)} in a range of {number(high - low)}."
             )
         elif min(value - low, high - value) <= 1e-4 * (high - low):
             findings.append(f"{name} is at the end of its range.")
-    if len(identified.names) > 1:
-        parts = sorted(zip(identified.weakest, identified.names, strict=True), key=lambda part: -abs(part[0]))
+    if len(analysis.names) > 1:
+        parts = sorted(zip(analysis.weakest, analysis.names, strict=True), key=lambda part: -abs(part[0]))
         words = " ".join(f"{part:+.2f} {name}" for part, name in parts if abs(part) >= _PART)
         findings.append(
             f"The trials determine the combination {words} least; the best determined one is known"
-            f" {number(float(np.sqrt(identified.condition)))} times more accurately."
+            f" {number(float(np.sqrt(analysis.condition)))} times more accurately."
         )
     return findings
 
 
 def _figure(
-    names: Sequence[str], values: Sequence[float], identified: Identifiability, limits: Sequence[tuple[float, float]]
+    names: Sequence[str], values: Sequence[float], analysis: Identifiability, limits: Sequence[tuple[float, float]]
 ) -> Figure:
     rows = np.arange(len(names))
     ends = np.array([[low, high, np.nan] for low, high in limits]).ravel()
@@ -94,7 +94,7 @@ def _figure(
          "line": {"color": "@faint", "width": 6}, "hoverinfo": "skip"},
         {"type": "scatter", "mode": "markers", "x": np.round(values, 6), "y": rows, "text": list(names),
          "name": "value and width", "marker": {"color": category(0), "size": 9},
-         "error_x": {"type": "data", "array": np.where(np.isfinite(identified.widths), identified.widths, 0.0),
+         "error_x": {"type": "data", "array": np.where(np.isfinite(analysis.widths), analysis.widths, 0.0),
                      "color": category(0), "thickness": 1.5, "width": 4},
          "hovertemplate": "%{text}: %{x:.4g} ± %{error_x.array:.2~g}<extra></extra>"},
     ]  # fmt: skip
@@ -110,7 +110,7 @@ def _figure(
 
 
 def _table(
-    names: Sequence[str], values: Sequence[float], identified: Identifiability, limits: Sequence[tuple[float, float]],
+    names: Sequence[str], values: Sequence[float], analysis: Identifiability, limits: Sequence[tuple[float, float]],
     scenarios: Sequence[str], informations: Sequence[Any],
 ) -> Table:  # fmt: skip
     shares = np.stack([np.maximum(np.diag(i), 0.0) for i in informations])
@@ -120,8 +120,8 @@ def _table(
             name,
             values[i],
             *limits[i],
-            float(identified.widths[i]),
-            float(identified.alone[i]),
+            float(analysis.widths[i]),
+            float(analysis.alone[i]),
             *(float(s) for s in shares[:, i]),
         )
         for i, name in enumerate(names)

@@ -33,23 +33,29 @@ def muscle_excitations(result: Result) -> Section | None:
     motions = stored_arrays(result, *_NAMES)
     if not motions:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
-    named = named_muscles(motions, "excitations")
-    more = key_of_lines(motions, "Points: measured signals.", "The most excited muscles are named.")
-    note = f"Excitations are lines, activations dashed. {more}".strip()
+    highlights = named_muscles(motions, "excitations")
+    line_key = key_of_lines(motions, "Points: measured signals.", "The most excited muscles are named.")
+    note = f"Excitations are lines, activations dashed. {line_key}".strip()
     return Section(
         title,
         figures=(
-            selectable("Excitation and activation", motions, partial(_excitations, named=named), height=440, note=note),
-            selectable("Forces along the tendons", motions, partial(_forces, named=named), height=380),
+            selectable(
+                "Excitation and activation",
+                motions,
+                partial(_excitations, highlights=highlights),
+                height=440,
+                note=note,
+            ),
+            selectable("Forces along the tendons", motions, partial(_forces, highlights=highlights), height=380),
             *(balance_figures(motions) if all(arrays.keys() >= BALANCE for arrays in motions.values()) else ()),
-            *_on_curves(motions, named),
+            *_on_curves(motions, highlights),
         ),
     )
 
 
-def _excitations(arrays: Arrays, *, named: Sequence[str]) -> Plot:
+def _excitations(arrays: Arrays, *, highlights: Sequence[str]) -> Plot:
     time, signals, data = arrays["time"], signals_of(arrays), []
-    for j, name, style in drawn_muscles(arrays, named):
+    for j, name, style in drawn_muscles(arrays, highlights):
         group: dict[str, Any] = {"legendgroup": name} if name else {}
         data.append(line(time, arrays["excitations"][:, j], name, line=style, **group))
         if name:
@@ -61,51 +67,51 @@ def _excitations(arrays: Arrays, *, named: Sequence[str]) -> Plot:
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("", range=[0.0, top]))}
 
 
-def _forces(arrays: Arrays, *, named: Sequence[str]) -> Plot:
-    lines = drawn_muscles(arrays, named)
+def _forces(arrays: Arrays, *, highlights: Sequence[str]) -> Plot:
+    lines = drawn_muscles(arrays, highlights)
     data = [line(arrays["time"], arrays["forces"][:, j], name, line=style) for j, name, style in lines]
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]", rangemode="tozero"))}
 
 
-def _on_curves(motions: Mapping[tuple[str, str], Arrays], named: Sequence[str]) -> tuple[Figure, ...]:
+def _on_curves(motions: Mapping[tuple[str, str], Arrays], highlights: Sequence[str]) -> tuple[Figure, ...]:
     if not all(arrays.keys() >= _FIBRES for arrays in motions.values()):
         return ()
     return (
-        selectable("Force over fibre length", motions, partial(_lengths, named=named), height=420,
+        selectable("Force over fibre length", motions, partial(_lengths, highlights=highlights), height=420,
                    note="Tendon forces over fibre lengths during the motion; the curves are the active force of an"
                         " isometric fibre and its passive force."),
-        selectable("Force over fibre speed", motions, partial(_speeds, named=named), height=420,
+        selectable("Force over fibre speed", motions, partial(_speeds, highlights=highlights), height=420,
                    note="Tendon forces over fibre speeds, shortening is negative; the curve is the maximum active"
                         " force at the optimal length."),
     )  # fmt: skip
 
 
-def _lengths(arrays: Arrays, *, named: Sequence[str]) -> Plot:
+def _lengths(arrays: Arrays, *, highlights: Sequence[str]) -> Plot:
     lengths = np.asarray(arrays["fibre_lengths"], dtype=float)
     x = np.linspace(min(0.4, float(lengths.min())), max(1.6, float(lengths.max())), 200)
     ink = {"color": "@ink", "width": 1.5}
     data = [
         line(x, OPENSIM.active_length(x), "active", line=ink),
         line(x, OPENSIM.passive(x), "passive", line={**ink, "dash": "dot"}),
-        *_loops(arrays, lengths, named),
+        *_loops(arrays, lengths, highlights),
     ]
     return {"data": data, "layout": _over("fibre length [optimal lengths]")}
 
 
-def _speeds(arrays: Arrays, *, named: Sequence[str]) -> Plot:
+def _speeds(arrays: Arrays, *, highlights: Sequence[str]) -> Plot:
     speeds = np.asarray(arrays["fibre_speeds"], dtype=float)
     x = np.linspace(min(-1.0, float(speeds.min())), max(0.5, float(speeds.max())), 200)
     data = [
         line(x, OPENSIM.velocity(x), "maximum", line={"color": "@ink", "width": 1.5}),
-        *_loops(arrays, speeds, named),
+        *_loops(arrays, speeds, highlights),
     ]
     return {"data": data, "layout": _over("fibre speed [maximum speeds of shortening]")}
 
 
-def _loops(arrays: Arrays, x: Any, named: Sequence[str]) -> list[dict[str, Any]]:
-    lines = drawn_muscles(arrays, named)
+def _loops(arrays: Arrays, x: Any, highlights: Sequence[str]) -> list[dict[str, Any]]:
+    lines = drawn_muscles(arrays, highlights)
     return [line(x[:, j], arrays["tendon_forces"][:, j], name, line=style) for j, name, style in lines]
 
 
-def _over(what: str) -> dict[str, Any]:
-    return layout(xaxis=axis(what), yaxis=axis("force [maximum isometric forces]", rangemode="tozero"))
+def _over(title: str) -> dict[str, Any]:
+    return layout(xaxis=axis(title), yaxis=axis("force [maximum isometric forces]", rangemode="tozero"))

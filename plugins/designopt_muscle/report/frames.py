@@ -27,11 +27,11 @@ _KINDS = {int(kind): kind for kind in SharingStatus}
 
 def short_frames(motions: Mapping[tuple[str, str], Arrays]) -> Figure | None:
     """Shortfall and strength on the time axis of the motions that have frames beyond the muscles; None without one."""
-    some = {key: arrays for key, arrays in motions.items() if (np.asarray(arrays["status"]) == _SHORT).any()}
-    if not some:
+    short_motions = {key: arrays for key, arrays in motions.items() if (np.asarray(arrays["status"]) == _SHORT).any()}
+    if not short_motions:
         return None
     return selectable(
-        "Frames beyond the muscles", some, _plot, height=340,
+        "Frames beyond the muscles", short_motions, _plot, height=340,
         note="The missing part of each moment, and the factor on the strength that would be sufficient. "
         "Below, the status of"
         " each frame. Designs whose frames are all balanced are left out.",
@@ -49,8 +49,8 @@ def _plot(arrays: Arrays) -> Plot:
     factor = np.where(status == SharingStatus.INFEASIBLE, np.asarray(arrays["strength_factor"], dtype=float), np.nan)
     factor = np.where(np.isfinite(factor), factor, np.nan)
     if np.isfinite(factor).any():
-        dotted = {"color": "@ink", "dash": "dot"}
-        data.append(line(time, factor, "sufficient strength", line=dotted, yaxis="y2"))
+        style = {"color": "@ink", "dash": "dot"}
+        data.append(line(time, factor, "sufficient strength", line=style, yaxis="y2"))
     for value in sorted(set(status.tolist())):
         has_status = status == value
         kind = _KINDS[value]
@@ -96,9 +96,9 @@ def _lack(arrays: Arrays, frames: Any) -> str:
     missing = np.abs(np.nan_to_num(np.asarray(arrays["shortfall"], dtype=float)[frames]))
     if not missing.size or missing.max() == 0.0:
         return ""
-    most = missing.max(axis=0)
-    order = [int(i) for i in np.argsort(-most, kind="stable") if most[i] > 1e-6 * most.max()][:4]
-    text = ", ".join(f"{arrays['coordinates'][i]} {number(most[i])}" for i in order)
+    shortfalls = missing.max(axis=0)
+    order = [int(i) for i in np.argsort(-shortfalls, kind="stable") if shortfalls[i] > 1e-6 * shortfalls.max()][:4]
+    text = ", ".join(f"{arrays['coordinates'][i]} {number(shortfalls[i])}" for i in order)
     factor = np.asarray(arrays["strength_factor"], dtype=float)[frames]
     if np.isnan(factor).all():
         return text

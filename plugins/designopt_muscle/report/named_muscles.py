@@ -42,19 +42,19 @@ def largest(names: Sequence[Iterable[Any]], sizes: Sequence[Floats]) -> tuple[st
     return tuple(sorted(largest_of, key=lambda name: -largest_of[name]))
 
 
-def drawn_muscles(arrays: Arrays, named: Sequence[str]) -> list[tuple[int, str, dict[str, Any]]]:
+def drawn_muscles(arrays: Arrays, highlights: Sequence[str]) -> list[tuple[int, str, dict[str, Any]]]:
     """Muscles in the order in which they are drawn, with their names and the style of their lines.
 
-    Those that are `named` come last, in colours; the others have no name.
+    The `highlights` come last, in colours; the others have no name.
     """
     columns = {str(name): j for j, name in enumerate(arrays["muscles"])}
-    faint = [(j, "", {"color": "@faint", "width": 0.8}) for name, j in columns.items() if name not in named]
-    coloured = [(name, {"color": category(n), "width": 1.7}) for n, name in enumerate(named)]
-    return faint + [(columns[name], name, style) for name, style in coloured if name in columns]
+    faint = [(j, "", {"color": "@faint", "width": 0.8}) for name, j in columns.items() if name not in highlights]
+    styles = [(name, {"color": category(n), "width": 1.7}) for n, name in enumerate(highlights)]
+    return faint + [(columns[name], name, style) for name, style in styles if name in columns]
 
 
 def key_of_lines(motions: Mapping[tuple[str, str], Arrays], of_signals: str, of_names: str) -> str:
     """`of_signals` where muscles were measured, `of_names` where not all muscles are named."""
-    measured = any(np.isfinite(signals_of(arrays)).any() for arrays in motions.values())
-    many = max(len(arrays["muscles"]) for arrays in motions.values()) > NAMED
-    return " ".join([of_signals] * measured + [of_names] * many)
+    has_signals = any(np.isfinite(signals_of(arrays)).any() for arrays in motions.values())
+    is_crowded = max(len(arrays["muscles"]) for arrays in motions.values()) > NAMED
+    return " ".join([of_signals] * has_signals + [of_names] * is_crowded)

@@ -41,11 +41,11 @@ def muscle_sharing(result: Result) -> Section | None:
         return None
     short = short_frames(motions)
     reactions = reaction_parts(motions) if all(len(arrays.get("joints", ())) for arrays in motions.values()) else None
-    named = named_muscles(motions, "activations")
+    highlights = named_muscles(motions, "activations")
     note = key_of_lines(motions, "Dotted: measured activity, scaled.", "The most active muscles are named.")
-    balanced = "In all designs shown, every frame is balanced by the muscles." if short is None else ""
+    sentence = "In all designs shown, every frame is balanced by the muscles." if short is None else ""
     figures = [
-        selectable("Activations", motions, partial(_activations, named=named), height=420, note=note),
+        selectable("Activations", motions, partial(_activations, highlights=highlights), height=420, note=note),
         *balance_figures(motions),
         *([margin_figure(motions)] if all("margin" in arrays for arrays in motions.values()) else []),
         *(reactions.figures if reactions is not None else ()),
@@ -54,7 +54,7 @@ def muscle_sharing(result: Result) -> Section | None:
     ]
     section = Section(
         title,
-        introduction=f"The lines skip frames without a solution. {balanced}".strip(),
+        introduction=f"The lines skip frames without a solution. {sentence}".strip(),
         figures=tuple(figures),
         tables=(*(reactions.tables if reactions is not None else ()), frame_table(motions)),
         findings=reactions.findings if reactions is not None else (),
@@ -72,10 +72,10 @@ def _notes(motions: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _activations(arrays: Arrays, *, named: Sequence[str]) -> Plot:
+def _activations(arrays: Arrays, *, highlights: Sequence[str]) -> Plot:
     time, a, signals = arrays["time"], np.asarray(arrays["activations"], dtype=float), signals_of(arrays)
     data: list[dict[str, Any]] = []
-    for j, name, style in drawn_muscles(arrays, named):
+    for j, name, style in drawn_muscles(arrays, highlights):
         group: dict[str, Any] = {"legendgroup": name} if name else {}
         data.append(line(time, a[:, j], name, line=style, **group))
         if name and np.isfinite(signals[:, j]).any():
@@ -101,18 +101,18 @@ def margin_figure(motions: Mapping[tuple[str, str], Arrays]) -> Figure:
 def _margin(arrays: Arrays) -> Plot:
     time, margin = np.asarray(arrays["time"]), np.asarray(arrays["margin"], dtype=float)
     finite = margin[np.isfinite(margin)]
-    clipped = np.maximum(margin, max(_LOWEST, float(finite.min(initial=-1.0 if np.isinf(margin).any() else 0.0))))
-    data = [line(time, clipped, "margin", line={"color": "@accent", "width": 1.8}, showlegend=False)]
+    values = np.maximum(margin, max(_LOWEST, float(finite.min(initial=-1.0 if np.isinf(margin).any() else 0.0))))
+    data = [line(time, values, "margin", line={"color": "@accent", "width": 1.8}, showlegend=False)]
     short = margin < 0.0
     if short.any():
         data.append(
-            {"type": "scatter", "mode": "markers", "x": np.round(time[short], 5), "y": np.round(clipped[short], 5),
+            {"type": "scatter", "mode": "markers", "x": np.round(time[short], 5), "y": np.round(values[short], 5),
              "name": "beyond the muscles", "marker": {"color": "@mark", "size": 5},
              "hovertemplate": "%{x:.4g} s: %{y:.1%}<extra>beyond the muscles</extra>"}
         )  # fmt: skip
     edge = {"color": "@ink", "width": 1.2, "dash": "dash"}
     data.append(line(time[[0, -1]], np.zeros(2), "edge", line=edge, showlegend=False))
-    lowest = min(float(np.nanmin(clipped, initial=0.0)) * 1.08, -0.05)
+    lowest = min(float(np.nanmin(values, initial=0.0)) * 1.08, -0.05)
     return {
         "data": data,
         "layout": layout(xaxis=axis("time [s]"), yaxis=axis("strength left", range=[lowest, 1.02], tickformat=".0%")),

@@ -80,12 +80,12 @@ def _path_lengths(root: Element) -> dict[str, float]:
         element.set_text("appliesForce", "true")
         element.set_text("isDisabled", "false")
     model = read_model(document(copy))
-    geometry, still = muscle_geometry(model, {}), kinematics(model, {})
+    geometry, default_pose = muscle_geometry(model, {}), kinematics(model, {})
     surfaces = {wrap.name: wrap for wrap in model.wraps}
     lengths = dict(zip(geometry.muscles, geometry.lengths[0].tolist(), strict=True))
     for force in model.passive:
         if isinstance(force, PathForce):
-            lengths[force.name] = float(stretched(wrapped_paths(force, surfaces, still)[0])[0][0])
+            lengths[force.name] = float(stretched(wrapped_paths(force, surfaces, default_pose)[0])[0][0])
     return lengths
 
 
@@ -158,8 +158,8 @@ class _Scaling:
             self._lengths(inner, "location_in_parent", self.factor_of(inner.word("parent_body")))
 
     def _geometry(self, element: Element, factor: Floats | None) -> None:
-        attached = element.find("attached_geometry")
-        for part in [] if attached is None or factor is None else attached.children:
+        geometry_list = element.find("attached_geometry")
+        for part in [] if geometry_list is None or factor is None else geometry_list.children:
             part.set_numbers("scale_factors", np.array(part.numbers("scale_factors", 3, (1.0, 1.0, 1.0))) * factor)
 
     def _joint_parent(self, joint: Element) -> Floats | None:

@@ -56,7 +56,7 @@ def body_factors(
             factors |= {body: np.array(values, dtype=float) for body, values in setup.manual.items()}
         elif method == "measurements":
             for measurement in setup.measurements:
-                factor = _measured(model, markers, static, measurement, setup, notes)
+                factor = _mean_ratio(model, markers, static, measurement, setup, notes)
                 for body, axes in measurement.bodies.items() if factor else ():
                     if body in factors:
                         factors[body] = _along(factors[body], axes, factor)
@@ -83,7 +83,7 @@ def window_of(static: Recording, window: tuple[float, float] | None) -> Integers
     return frames
 
 
-def _measured(
+def _mean_ratio(
     model: OsimModel,
     markers: tuple[OsimMarker, ...],
     static: Recording,
@@ -93,23 +93,25 @@ def _measured(
 ) -> float:
     """The mean of recorded / model distance over the pairs; 0 with a note if a marker is missing."""
     location = {marker.name: marker for marker in markers}
-    still = kinematics(model, {})
+    default_pose = kinematics(model, {})
     frames = window_of(static, setup.window)
     ratios = []
     for pair in measurement.pairs:
         for name in pair:
-            where = [w for w, names in (("model", location), ("static pose", static.marker_names)) if name not in names]
-            if where:
-                notes.append(f"the measurement '{measurement.name}' is not used: '{name}' is not in the {where[0]}")
+            sources = [
+                w for w, names in (("model", location), ("static pose", static.marker_names)) if name not in names
+            ]
+            if sources:
+                notes.append(f"the measurement '{measurement.name}' is not used: '{name}' is not in the {sources[0]}")
                 return 0.0
-        first, second = (still.position(location[name].body, location[name].location)[0] for name in pair)
+        first, second = (default_pose.position(location[name].body, location[name].location)[0] for name in pair)
         distance = float(np.linalg.norm(first - second))
-        recorded = np.linalg.norm(static.marker(pair[0])[frames] - static.marker(pair[1])[frames], axis=1)
-        if distance == 0.0 or not np.isfinite(recorded).any():
-            where_ = "apart on the model" if distance == 0.0 else "recorded together in a frame of the window"
-            notes.append(f"the measurement '{measurement.name}' is not used: {' and '.join(pair)} are not {where_}")
+        distances = np.linalg.norm(static.marker(pair[0])[frames] - static.marker(pair[1])[frames], axis=1)
+        if distance == 0.0 or not np.isfinite(distances).any():
+            failure = "apart on the model" if distance == 0.0 else "recorded together in a frame of the window"
+            notes.append(f"the measurement '{measurement.name}' is not used: {' and '.join(pair)} are not {failure}")
             return 0.0
-        ratios.append(float(np.nanmean(recorded)) / distance)
+        ratios.append(float(np.nanmean(distances)) / distance)
     factor = float(np.mean(ratios))
     if not _SMALLEST < factor < _IMPLAUSIBLE:
         raise MarkerError(
@@ -145,12 +147,12 @@ def mean_pose(static: Recording, window: tuple[float, float] | None) -> Recordin
     """
     frames = window_of(static, window)
     present: Mask = np.asarray(np.isfinite(static.markers[frames]).all(axis=2))
-    recorded = present.any(axis=0)
+    is_present = present.any(axis=0)
     high, low = (
-        np.where(present[:, :, None], sign * static.markers[frames], -np.inf).max(axis=0)[recorded]
+        np.where(present[:, :, None], sign * static.markers[frames], -np.inf).max(axis=0)[is_present]
         for sign in (1.0, -1.0)
     )
-    way = float(np.median(np.linalg.norm(high + low, axis=1))) if recorded.any() else 0.0
+    way = float(np.median(np.linalg.norm(high + low, axis=1))) if is_present.any() else 0.0
     if way > _LARGEST_WAY:
         raise MarkerError(
             f"the static pose moves: half of the markers by more than {way:.2g} m; name the recording of a static pose,"
@@ -180,20 +182,22 @@ def least_squares_factors(
     1973); the markers' positions are linear in the factors.
     """
     tasks = replace(setup.placing or IkTasks(), window=None)
-    recorded = mean_pose(static, setup.window)
-    measured = () if "measurements" in setup.order else setup.measurements
-    groups = [dict(m.bodies) for m in measured] or _sides(model)
+    static_pose = mean_pose(static, setup.window)
+    measurements = () if "measurements" in setup.order else setup.measurements
+    groups = [dict(m.bodies) for m in measurements] or _sides(model)
     values = np.ones(len(groups))
     q = None
     for _ in range(_ROUNDS):
-        problem = _problem_at(model, markers, recorded, tasks, _grouped(groups, values))
+        problem = _problem_at(model, markers, static_pose, tasks, _body_factors(groups, values))
         q = first_pose(problem) if q is None else minimise(problem.objective, q, problem.low, problem.high).q
         layout = problem.objective.layout
         start = layout.positions(layout.motion(q))[0]
         columns = []
         for unit in np.eye(len(groups)):
-            changed = _problem_at(model, markers, recorded, tasks, _grouped(groups, values + unit)).objective.layout
-            columns.append((changed.positions(changed.motion(q))[0] - start).ravel())
+            changed_layout = _problem_at(
+                model, markers, static_pose, tasks, _body_factors(groups, values + unit)
+            ).objective.layout
+            columns.append((changed_layout.positions(changed_layout.motion(q))[0] - start).ravel())
         step = _step(problem, q, np.array(columns).T, values)
         values = np.clip(values + step, _SMALLEST, _IMPLAUSIBLE)
         if np.abs(step).max(initial=0.0) < _CHANGE:
@@ -205,7 +209,7 @@ def least_squares_factors(
             f"least squares give {bodies} the factor {extreme:.3g} or beyond: check the unit of the static pose and the"
             " names of its markers"
         )
-    return _grouped(groups, values)
+    return _body_factors(groups, values)
 
 
 def _step(problem: MotionProblem, q: Floats, slopes: Floats, values: Floats) -> Floats:
@@ -216,7 +220,7 @@ def _step(problem: MotionProblem, q: Floats, slopes: Floats, values: Floats) -> 
     poses = (around[:m] - around[m:]).reshape(m, -1).T / (2.0 * h)
     inside = (q[0] > problem.low) & (q[0] < problem.high)
     root = np.sqrt(np.repeat(objective.share[0], 3))
-    error = root * np.nan_to_num(objective.positions(q)[0] - objective.recorded[0]).ravel()
+    error = root * np.nan_to_num(objective.positions(q)[0] - objective.observations[0]).ravel()
     pull = np.sqrt(objective.pull)[inside]
     left = np.vstack([root[:, None] * poses[:, inside], np.diag(pull)])
     right = np.concatenate([error, pull * (q - objective.targets)[0, inside]])
@@ -232,11 +236,13 @@ def _step(problem: MotionProblem, q: Floats, slopes: Floats, values: Floats) -> 
 def _problem_at(
     model: OsimModel,
     markers: tuple[OsimMarker, ...],
-    recorded: Recording,
+    static_pose: Recording,
     tasks: IkTasks,
     factors: Mapping[str, Floats],
 ) -> MotionProblem:
-    return motion_problem(scaled_skeleton(model, factors), moved_markers(markers, factors), recorded, tasks, "clamped")
+    return motion_problem(
+        scaled_skeleton(model, factors), moved_markers(markers, factors), static_pose, tasks, "clamped"
+    )
 
 
 def _sides(model: OsimModel) -> list[dict[str, str]]:
@@ -247,7 +253,7 @@ def _sides(model: OsimModel) -> list[dict[str, str]]:
     return list(groups.values())
 
 
-def _grouped(groups: list[dict[str, str]], values: Floats) -> dict[str, Floats]:
+def _body_factors(groups: list[dict[str, str]], values: Floats) -> dict[str, Floats]:
     factors: dict[str, Floats] = {}
     for group, value in zip(groups, values, strict=True):
         for body, axes in group.items():

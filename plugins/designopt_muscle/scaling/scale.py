@@ -54,34 +54,36 @@ def scale_subject(
     Raises `ModelError` for unusable files, and `MarkerError` for markers, bodies and windows that do not fit.
     """
     root = parse(generic)
-    chosen = {marker.name: marker for marker in (read_markers(generic) if _has_markers(generic) else ())}
-    chosen |= {marker.name: marker for marker in markers or ()}
+    by_name = {marker.name: marker for marker in (read_markers(generic) if _has_markers(generic) else ())}
+    by_name |= {marker.name: marker for marker in markers or ()}
     model = read_model(generic)
     bodies = {GROUND, *(body.name for body in model.bodies)}
-    for marker in chosen.values():
+    for marker in by_name.values():
         if marker.body not in bodies:
             raise MarkerError(f"the marker '{marker.name}' is fixed to '{marker.body}', which is not a body")
-    with_markers(root, chosen.values())
+    with_markers(root, by_name.values())
     if setup.name:
         root.need("Model").attributes["name"] = setup.name
-    factors, notes = body_factors(model, tuple(chosen.values()), static, setup)
+    factors, notes = body_factors(model, tuple(by_name.values()), static, setup)
     try:
         content = scaled(document(root), factors, setup.mass, preserve_mass=setup.preserve_mass)
     except ModelError:
         raise
     except ValueError as error:
         raise MarkerError(str(error)) from None
-    placed = read_markers(content)
+    scaled_markers = read_markers(content)
     if setup.placing is None:
-        return ScaledModel(content, factors, placed, None, tuple(notes))
-    placed = tuple(marker for marker in placed if marker.name in static.marker_names)
+        return ScaledModel(content, factors, scaled_markers, None, tuple(notes))
+    scaled_markers = tuple(marker for marker in scaled_markers if marker.name in static.marker_names)
     pose = mean_pose(static, setup.placing.window or setup.window)
     skeleton = read_model(content)
-    fit = fit_motion(skeleton, placed, pose, replace(setup.placing, window=None))
-    placed = place_markers(skeleton, placed, pose, dict(zip(fit.coordinates, fit.values.T, strict=True)))
+    fit = fit_motion(skeleton, scaled_markers, pose, replace(setup.placing, window=None))
+    scaled_markers = place_markers(
+        skeleton, scaled_markers, pose, dict(zip(fit.coordinates, fit.values.T, strict=True))
+    )
     root = parse(content)
-    with_markers(root, placed)
-    return ScaledModel(document(root), factors, placed, fit, (*notes, *fit.notes))
+    with_markers(root, scaled_markers)
+    return ScaledModel(document(root), factors, scaled_markers, fit, (*notes, *fit.notes))
 
 
 def _has_markers(content: bytes) -> bool:
@@ -96,11 +98,11 @@ def place_markers(
     `pose` are the coordinates (1,) rad or m of the model in that frame.
     """
     bodies = kinematics(model, dict(pose))
-    moved = []
+    new_markers = []
     for marker in markers:
         position = static.marker(marker.name)[0]
         if not marker.fixed and np.isfinite(position).all():
             location = bodies.rotation[marker.body][0].T @ (position - bodies.origin[marker.body][0])
             marker = replace(marker, location=location)
-        moved.append(marker)
-    return tuple(moved)
+        new_markers.append(marker)
+    return tuple(new_markers)

@@ -71,7 +71,7 @@ def read_scale_setup(content: bytes) -> ScaleSetup:
     maker, scaler, placer = (tool.find(tag) for tag in ("GenericModelMaker", "ModelScaler", "MarkerPlacer"))
     mass = tool.number("mass", -1.0)
     scaling = scaler if scaler is not None and scaler.flag("apply", True) else Element("ModelScaler", {})
-    placed = placer if placer is not None and placer.flag("apply", True) else None
+    active_placer = placer if placer is not None and placer.flag("apply", True) else None
     return ScaleSetup(
         mass if mass > 0.0 else None,
         tuple(_measurements(scaling)),
@@ -79,17 +79,17 @@ def read_scale_setup(content: bytes) -> ScaleSetup:
         _order(scaling),
         _window(scaling),
         scaling.flag("preserve_mass_distribution", False),
-        None if placed is None else _placing(placed),
+        None if active_placer is None else _placing(active_placer),
         tool.name,
         "" if maker is None else file_name(maker, "model_file"),
         "" if maker is None else file_name(maker, "marker_set_file"),
-        file_name(scaling, "marker_file") or ("" if placed is None else file_name(placed, "marker_file")),
-        "" if placed is None else file_name(placed, "coordinate_file"),
+        file_name(scaling, "marker_file") or ("" if active_placer is None else file_name(active_placer, "marker_file")),
+        "" if active_placer is None else file_name(active_placer, "coordinate_file"),
         (
             *without_effect(tool, {"mass", "GenericModelMaker", "ModelScaler", "MarkerPlacer"}),
             *without_effect(maker, {"model_file", "marker_set_file"}, "GenericModelMaker/"),
             *without_effect(scaling, _SCALER_TAGS, "ModelScaler/"),
-            *without_effect(placed, _PLACER_TAGS, "MarkerPlacer/"),
+            *without_effect(active_placer, _PLACER_TAGS, "MarkerPlacer/"),
         ),
     )
 
@@ -146,5 +146,5 @@ def _manual(scaling: Element) -> dict[str, tuple[float, float, float]]:
 
 
 def _placing(placer: Element) -> IkTasks:
-    listed = placer.find("IKTaskSet") or Element("IKTaskSet", {})
-    return read_tasks(listed, _window(placer))
+    task_set = placer.find("IKTaskSet") or Element("IKTaskSet", {})
+    return read_tasks(task_set, _window(placer))

@@ -51,15 +51,15 @@ class WireRows:
         a = self.anatomy
         m, n = len(a.joints), len(q)
         x = np.tile(a.tree.reference[m:], (n, 1)) if start is None else np.array(start)
-        x, good = self._minimised(q, pull, x)
-        moments, by_pull, mixed, pose_jacobian, across, tensions = self._results(q, x, pull)
+        x, good = self._minimum(q, pull, x)
+        moments, by_pull, cross_slopes, pose_jacobian, across, tensions = self._results(q, x, pull)
         slopes = by_pull
         if x.shape[1]:
             follows = -np.linalg.solve(pose_jacobian, across)
-            slopes = by_pull - np.matmul(mixed, follows)
+            slopes = by_pull - np.matmul(cross_slopes, follows)
         return Posture(x, good, moments, slopes, tensions)
 
-    def needed(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
+    def required_moments(self, q: Floats, dq: Floats, ddq: Floats) -> Floats:
         """(n, m) generalised forces that the motion needs beside gravity; links have no mass, or move slowly."""
         reference = np.tile(self.anatomy.tree.reference[len(self.anatomy.joints) :], (len(q), 1))
         return np.asarray(self._inverse(q, dq, ddq, reference)[0]).reshape(len(q), -1)
@@ -71,7 +71,7 @@ class WireRows:
 
     # ---------------------------------------------------------------------------------------------------- functions
 
-    def _minimised(self, q: Floats, pull: Floats, x: Floats) -> tuple[Floats, Mask]:
+    def _minimum(self, q: Floats, pull: Floats, x: Floats) -> tuple[Floats, Mask]:
         """Newton's method with backtracking on the potential; frames that are done leave."""
         n, c = x.shape
         if not c:
@@ -100,8 +100,8 @@ class WireRows:
         part = np.ones(len(q))
         left = np.arange(len(q))
         for _ in range(_HALVINGS):
-            tried, _, _ = self._potential(q[left], x[left] + part[left, None] * way[left], pull[left])
-            fall = tried - value[left]
+            energies, _, _ = self._potential(q[left], x[left] + part[left, None] * way[left], pull[left])
+            fall = energies - value[left]
             fine = (fall <= 1e-4 * part[left] * slope[left]) | (
                 np.abs(fall) <= 1e-14 * np.maximum(1.0, np.abs(value[left]))
             )
@@ -162,8 +162,8 @@ class WireRows:
         a = self.anatomy
         q, x, _, _, _ = self._symbols
         dq, ddq = ca.SX.sym("dq", len(a.joints)), ca.SX.sym("ddq", len(a.joints))
-        still = ca.SX.zeros(x.shape)
-        return TreeState(a.tree, ca.vertcat(q, x), ca.vertcat(dq, still), ca.vertcat(ddq, still)), dq, ddq, x
+        zeros = ca.SX.zeros(x.shape)
+        return TreeState(a.tree, ca.vertcat(q, x), ca.vertcat(dq, zeros), ca.vertcat(ddq, zeros)), dq, ddq, x
 
     @cached_property
     def _inverse(self) -> Rows:

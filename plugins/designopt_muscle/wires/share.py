@@ -78,7 +78,7 @@ def share_wires(
     good = np.isfinite(np.concatenate([q, dq, ddq], axis=1)).all(axis=1)
     q, dq, ddq = (np.where(good[:, None], v, 0.0) for v in (q, dq, ddq))
     muscles = _muscles(anatomy, n, strength)
-    needed_moments = rows.needed(q, dq, ddq)
+    needed_moments = rows.required_moments(q, dq, ddq)
     help_ = Reserves(np.full(m, reserve))
     s = np.maximum(0.05, muscles.lower) * muscles.strength
     pose: Floats | None = None
@@ -115,15 +115,19 @@ def _wire_rows(anatomy: Anatomy) -> WireRows:
 
 def _muscles(anatomy: Anatomy, frames: int, strength: float) -> Muscles:
     laws = {name: law for name, law in anatomy.laws.items() if isinstance(law, Muscle)}
-    most = np.array([law.max_tension for law in laws.values()]) * strength
+    max_tensions = np.array([law.max_tension for law in laws.values()]) * strength
     tone = np.array([law.min_tension for law in laws.values()])
-    if (tone > most).any():
-        name = list(laws)[int((tone - most).argmax())]
-        raise ValueError(f"the tone of '{name}' is above its maximum tension, {most[list(laws).index(name)]:g} N")
-    return Muscles(tuple(laws), np.tile(most, (frames, 1)), lower=tone / most, isometric=most)
+    if (tone > max_tensions).any():
+        name = list(laws)[int((tone - max_tensions).argmax())]
+        raise ValueError(
+            f"the tone of '{name}' is above its maximum tension, {max_tensions[list(laws).index(name)]:g} N"
+        )
+    return Muscles(tuple(laws), np.tile(max_tensions, (frames, 1)), lower=tone / max_tensions, isometric=max_tensions)
 
 
-def _balance(anatomy: Anatomy, time: Floats, needed: Floats, posture: Posture, s: Floats, good: Mask) -> MomentBalance:
+def _balance(
+    anatomy: Anatomy, time: Floats, required_moments: Floats, posture: Posture, s: Floats, good: Mask
+) -> MomentBalance:
     """The balance of the muscles with the moments of all wires linearised about the tensions `s`."""
     units = {c.name: "N m" if c.unit == "rad" else "N" for c in anatomy.tree.coordinates}
     return MomentBalance(
@@ -131,7 +135,7 @@ def _balance(anatomy: Anatomy, time: Floats, needed: Floats, posture: Posture, s
         rows=anatomy.joints,
         columns=tuple(name for name, law in anatomy.laws.items() if isinstance(law, Muscle)),
         arms=posture.slopes,
-        moments=needed - posture.moments + np.einsum("nmk,nk->nm", posture.slopes, s),
+        moments=required_moments - posture.moments + np.einsum("nmk,nk->nm", posture.slopes, s),
         row_units=tuple(units[name] for name in anatomy.joints),
         status=np.where(good, 0, _NOT_FINITE),
     )
@@ -147,10 +151,10 @@ def drawing_arrays(anatomy: Anatomy, q: Floats, wire_solution: WireSharing) -> d
         if frame.body is not None
     ]
     points = [point for wire in anatomy.wires for point in wire.points]
-    places = rows.positions(points, z)
+    positions = rows.positions(points, z)
     paths = np.full((len(z), len(anatomy.wires), max(len(w.points) for w in anatomy.wires), 3), np.nan)
     at = 0
     for i, wire in enumerate(anatomy.wires):
-        paths[:, i, : len(wire.points)] = places[:, at : at + len(wire.points)]
+        paths[:, i, : len(wire.points)] = positions[:, at : at + len(wire.points)]
         at += len(wire.points)
     return {"skeleton": drawing(rows, [[Point(GROUND), Point(GROUND)], *bones], z), "paths": paths}

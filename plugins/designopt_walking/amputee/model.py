@@ -138,7 +138,9 @@ class AmputeeWalk:
         quantities: dict[str, Q] = {name: get_args(hint)[1] for name, hint in hints.items() if name in self.choose}
         chosen = {f"chosen_{name}": Q(q.unit, f"chosen, {q.description}") for name, q in quantities.items()}
         if chosen:
-            chosen["chosen_at_bounds"] = Q("", "chosen parameters at an end of their range", notable=True)
+            chosen["chosen_at_bounds"] = Q(
+                "", "chosen parameters at an end of their range", notable=True, listed_by="bounds"
+            )
         inputs = {name for name in self._prosthesis.parameters if name not in self.choose}
         return Declared(
             outputs={**chosen, **(MESH_OUTPUTS if self.confirm else {})}, without=frozenset(hints.keys() - inputs)

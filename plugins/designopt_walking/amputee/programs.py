@@ -38,7 +38,7 @@ class AmputeePrograms:
         self.walker, self.prosthesis, self.settings = walker, prosthesis, settings
         self.system = amputee_system(walker)
         self._cost = cost
-        self._statement: ProblemFunctions | None = None
+        self._problem_functions: ProblemFunctions | None = None
 
     def device(self, values: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
         """Of devices by the kind of the knee, that of this one, by the names of its parameters."""
@@ -61,8 +61,8 @@ class AmputeePrograms:
         the same numbers in a tenth of the time."""
         most = self.settings.iterations if iterations is None else iterations
         options = program_options(intervals, self.settings.tolerance, max_iterations=most, compile="always")
-        program = Program(problem, options, guess, statement=self._statement)
-        self._statement = program.statement
+        program = Program(problem, options, guess, problem_functions=self._problem_functions)
+        self._problem_functions = program.problem_functions
         return program
 
     def solve(

@@ -56,7 +56,7 @@ from designopt_walking.results.outputs import (
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
 from designopt_walking.storage import guess_from_table
-from designopt_walking.walker import Friction, Walker, idle_forces, on_slope, pulled, walker_of
+from designopt_walking.walker import Friction, Walker, idle_forces, on_slope, pulled, walker_of, with_mass
 
 
 class Walking(TypedDict, total=False):
@@ -84,7 +84,8 @@ class PredictedOutputs(WalkOutputs):
     agreeing_starts: Annotated[float, Q("", "number of starts that end within 0.1 % of the least objective")]
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
     bounds_active: Annotated[
-        float, Q("", "coordinates, duration, chosen parameters at an end of their range", notable=True)
+        float,
+        Q("", "coordinates, duration, chosen parameters at an end of their range", notable=True, listed_by="bounds"),
     ]
     path_error: Annotated[float, Q("m", "largest, of polynomials for the lengths of muscle paths")]
 
@@ -106,11 +107,20 @@ class WalkPredict:
     """
 
     own_options = True
-    later_settings: ClassVar[tuple[str, ...]] = TENDON_SETTINGS
+    later_settings: ClassVar[tuple[str, ...]] = (*TENDON_SETTINGS, "body_mass")
 
     model: Annotated[InputFile | None, Q("", "OpenSim model (.osim) of a walker; the bundled planar one if none")] = (
         None
     )
+    body_mass: Annotated[
+        float | None,
+        Q(
+            "kg",
+            "of the person; masses and inertias of all bodies are scaled to it, muscles and feet are not",
+            ge=20,
+            le=250,
+        ),
+    ] = None
     device: Annotated[
         Literal["hip_springs", "ankle_springs"] | None, Q("", "springs on both sides; none by default")
     ] = None
@@ -273,6 +283,8 @@ class WalkPredict:
         gait = GaitRanges(self.duration, self.ranges, self.speeds, self.drive_limit)
         try:
             osim = on_slope(self._model, slope)
+            if self.body_mass is not None:
+                osim = with_mass(osim, self.body_mass)
             if self.device is not None:
                 osim = loaded(osim, self.device, self.mass)
             osim, compliant = self._tendons.applied_to(osim)

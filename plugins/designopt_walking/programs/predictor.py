@@ -175,9 +175,9 @@ class WalkPredictor:
         it need not be solved."""
         mesh = self.mesh
         options = program_options(intervals, mesh.tolerance, max_iterations=iterations, scheme=mesh.scheme)
-        statement = next((program.statement for program in self._programs.values()), None)
+        problem_functions = next((program.problem_functions for program in self._programs.values()), None)
         with walk_step(problem.phases[0].data["speed"], intervals):
-            program = Program(problem, options, Guess.from_solution(previous), statement=statement)
+            program = Program(problem, options, Guess.from_solution(previous), problem_functions=problem_functions)
             return replace(program.solve(warm="near", previous=previous), warm_path=("near",))
 
     def _from_devices(self, problem: TrajectoryProblem, speed: float) -> Iterator[Solution]:
@@ -258,8 +258,8 @@ class WalkPredictor:
             options = program_options(mesh.intervals, mesh.tolerance, max_iterations=iterations, scheme=mesh.scheme)
             built = next(iter(self._programs.values()), None)
             first = built.problem if built else problem
-            statement = built.statement if built else None
-            self._programs[iterations] = Program(first, options, statement=statement)
+            problem_functions = built.problem_functions if built else None
+            self._programs[iterations] = Program(first, options, problem_functions=problem_functions)
         return self._programs[iterations]
 
     def _best(self, problem: TrajectoryProblem, solutions: list[Solution], starts: int, seed: int) -> Solution:

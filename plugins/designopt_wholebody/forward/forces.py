@@ -10,40 +10,24 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt_wholebody.dynamics.loads import GRAVITY
 from designopt_wholebody.forward.joint_springs import JointSpringForce
-from designopt_wholebody.model.schema import GROUND
+from designopt_wholebody.model.schema import GROUND, PointSpring
 from designopt_wholebody.subject import Subject
 
 #: Below this distance of its ends the direction of a spring is not defined.
 _SHORTEST = 1e-9
 
 
-@dataclass(frozen=True)
-class SpringActuator:
-    """A spring with a damper and an actuator between two points, each a (segment, landmark).
-
-    The tension T = stiffness (s - rest) + damping ṡ - push pulls the points together; `push` N is the actuator's force
-    apart.
-    """
-
-    first: tuple[str, str]
-    second: tuple[str, str]
-    stiffness: float = 0.0
-    damping: float = 0.0
-    rest: float = 0.0
-    push: float = 0.0
-
-
 @dataclass(frozen=True, eq=False)
 class Forces:
     """What drives a simulation of `subject`.
 
-    `springs` act between points, `joint_springs` about the axes of joints: those of a model file are `model_springs`.
-    `external` is a function of time (s) that gives further generalised forces (n,), for example those that inverse
-    dynamics found.
+    `springs` act between points, `joint_springs` about the axes of joints; those of the subject's model file act only
+    if they are given here, too. `external` is a function of time (s) that gives further generalised forces (n,), for
+    example those that inverse dynamics found.
     """
 
     subject: Subject
-    springs: tuple[SpringActuator, ...] = ()
+    springs: tuple[PointSpring, ...] = ()
     gravity: Floats = field(default_factory=GRAVITY.copy)
     external: Callable[[float], Floats] | None = None
     joint_springs: tuple[JointSpringForce, ...] = ()
@@ -58,7 +42,7 @@ class Forces:
         object.__setattr__(self, "_weight", weight)
         object.__setattr__(self, "_ends", tuple(self._difference(spring) for spring in self.springs))
 
-    def _difference(self, spring: SpringActuator) -> Floats:
+    def _difference(self, spring: PointSpring) -> Floats:
         """(3, n + 1): the vector from the first to the second point is this times (q, 1)."""
         rows = np.zeros((3, self.subject.n + 1))
         for sign, (segment, landmark) in ((-1.0, spring.first), (1.0, spring.second)):
@@ -97,7 +81,7 @@ class Forces:
             K, C = K + more_K, C + more_C
         return K, C
 
-    def _state(self, spring: SpringActuator, B: Floats, q: Floats, qdot: Floats) -> tuple[float, Floats, Floats, float]:
+    def _state(self, spring: PointSpring, B: Floats, q: Floats, qdot: Floats) -> tuple[float, Floats, Floats, float]:
         d, w = B[:, :-1] @ q + B[:, -1], B[:, :-1] @ qdot
         s = max(float(np.linalg.norm(d)), _SHORTEST)
         e = d / s
@@ -114,9 +98,3 @@ class Forces:
                 [sum(joint_spring.energy(frame) for joint_spring in self.joint_springs) for frame in q]
             )
         return np.asarray(energy)
-
-
-def model_springs(subject: Subject) -> tuple[SpringActuator, ...]:
-    """The springs between points of a subject's model."""
-    stated = subject.model.springs.values()
-    return tuple(SpringActuator(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in stated)

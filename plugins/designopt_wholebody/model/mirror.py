@@ -35,7 +35,7 @@ def both_sides(model: BodyModel) -> BodyModel:
     """`model` with the left side written out after each entry of the right side.
 
     Landmarks always have both sides. Segments, joints and the rest are mirrored if the file says so; their frames and
-    inertia are mirrored when the bodies are made (`Model.mirrored` names them).
+    inertia are mirrored when the bodies are made (`BodyModel.mirrored` names them).
     """
     landmarks: dict[str, tuple[float, float, float]] = {}
     for name, (x, y, z) in model.landmarks.items():

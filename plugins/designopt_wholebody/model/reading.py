@@ -20,6 +20,9 @@ Library = Callable[[str], bytes]
 #: Models that a model may be based on, one upon the other.
 _MOST_BASES = 8
 
+#: The segments, or points on them, that entries of a section speak of.
+SEGMENT_KEYS = {"joints": ("proximal", "distal"), "angles": ("of", "relative_to"), "springs": ("first", "second")}
+
 
 def read_model(content: bytes, name: str, library: Library) -> BodyModel:
     """The model in a file called `name`; `library` gives those that it may be based on.
@@ -85,12 +88,13 @@ def _chosen(base: Node, root: Node) -> Node:
     def speaks_of_gone(section: str, key: str, node: Node) -> bool:
         if section in ("segments", "contacts"):
             return key in gone
-        members = {"joints": ("proximal", "distal"), "angles": ("of", "relative_to")}[section]
+        keys = SEGMENT_KEYS[section]
         entries = node.entries or {}
-        return any(entries[m][1].scalar in gone for m in members if m in entries)
+        ends = [entries[key][1] for key in keys if key in entries]
+        return any((end.items[0] if end.items else end).scalar in gone for end in ends)
 
     entries = dict(base.entries or {})
-    for section in ("segments", "joints", "contacts", "angles"):
+    for section in ("segments", "contacts", *SEGMENT_KEYS):
         if section in entries and entries[section][1].entries is not None:
             span, node = entries[section]
             left = {k: e for k, e in (node.entries or {}).items() if not speaks_of_gone(section, k, e[1])}

@@ -13,7 +13,7 @@ from designopt.plugin import Array as ArrayOf
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
-from designopt_wholebody.forward.forces import Forces, SpringActuator, model_springs
+from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations, Formulation
 from designopt_wholebody.forward.integrators import Integrator
 from designopt_wholebody.forward.joint_springs import joint_springs
@@ -117,8 +117,7 @@ class ConstrainedMotion:
 
     def _forces(self, scenario: Mapping[str, Any]) -> Forces:
         gravity = np.array([0.0, -filled(Conditions, scenario)["gravity"], 0.0])
-        own_springs = (SpringActuator(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in self.springs)
-        springs = (*model_springs(self._subject), *own_springs)
+        springs = (*self._subject.model.springs.values(), *self.springs)
         return Forces(self._subject, springs, gravity, joint_springs=joint_springs(self._subject))
 
     def evaluate(

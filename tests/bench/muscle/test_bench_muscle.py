@@ -78,7 +78,7 @@ def our_speed(formulation, repeats=5):
         best = min(best, time.process_time() - began)
     assert answer is not None
     assert answer.converged.all()
-    return len(formulation.needed) / best, answer
+    return len(formulation.right_side) / best, answer
 
 
 def peer(name, formulation, answer, p, folder, frames=None):
@@ -92,7 +92,7 @@ def peer(name, formulation, answer, p, folder, frames=None):
     np.savez(
         path,
         matrix=formulation.matrix[some],
-        needed=formulation.needed[some],
+        right_side=formulation.right_side[some],
         lower=formulation.lower[0],
         upper=formulation.upper[0],
         p=p,

@@ -55,7 +55,7 @@ def test_the_worst_point_has_its_time_interval_value_limit_and_the_values_of_the
     assert worst.at == {name: values[slot] for name, values in solution.phase.values.items()}
     assert worst.value == pytest.approx(worst.at["x"] ** 2 + worst.at["v"] ** 2)
     assert (worst.low, worst.high, worst.unit) == (-math.inf, -1.0, "m^2")
-    assert worst.missed == pytest.approx(worst.value + 1.0)
+    assert worst.amount == pytest.approx(worst.value + 1.0)
     assert f"at {worst.time:.4g} s: {worst.value:.4g}, at most -1 m^2" in str(worst)
 
 
@@ -67,7 +67,7 @@ def test_defects_are_reported_in_the_unit_of_their_state_not_in_scaled_numbers()
 
     worst = groups["rate of 'x'"].worst
     assert solution.status is Status.TIME_LIMIT
-    assert abs(worst.missed) == pytest.approx(0.2, rel=1e-6)
+    assert abs(worst.amount) == pytest.approx(0.2, rel=1e-6)
     assert worst.relative == pytest.approx(0.1, rel=1e-6)  # the scale of x is 2 m
     assert worst.unit == "m"
     assert "off by 0.2 m" in str(worst)

@@ -265,7 +265,9 @@ def test_path_constraints_are_looked_at_between_the_points() -> None:
     assert times == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
     fine = np.linspace(0.0, 1.0, 4001)
     top = bent.at(fine)["x"].max()
-    violation = violations_between_points(peak, program.statement.points[0], bent, {})["path constraint 'height'"]
+    violation = violations_between_points(peak, program.problem_functions.points[0], bent, {})[
+        "path constraint 'height'"
+    ]
     expected = (3.0 * top - 1.0) / (1.0 + 3.0 * top)
     assert 3.0 * top > 1.2
     assert violation.share == pytest.approx(expected, rel=1e-3)  # the grid is fine, not continuous

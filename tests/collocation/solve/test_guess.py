@@ -33,9 +33,9 @@ def begin(problem: TrajectoryProblem, guess: Guess | None = None, **options: obj
     """First values by name: states at all points, others at the collocation points, parameters, t0 and tf."""
     program = Program(problem, Options(**{"intervals": 8, **options}), guess)  # type: ignore[arg-type]
     transcription = program.transcription
-    limits = boxes(program.statement, problem, transcription.layout, transcription.blocks)
-    x = initial_point(program.statement, problem, transcription.layout, limits, guess or Guess())
-    indices, point = transcription.layout.phases[0], program.statement.points[0]
+    limits = boxes(program.problem_functions, problem, transcription.layout, transcription.blocks)
+    x = initial_point(program.problem_functions, problem, transcription.layout, limits, guess or Guess())
+    indices, point = transcription.layout.phases[0], program.problem_functions.points[0]
     values = {
         name: x[indices.states[:, j]] if j < point.nx else x[indices.point[:, j]] for j, name in enumerate(point.names)
     }

@@ -154,7 +154,7 @@ def test_the_derivatives_of_samples_are_those_of_the_whole_program(degrees: tupl
     program = Program(rich(), meshes=[Mesh(np.array([0.0, 0.3, 0.5, 1.0]), tuple(radau(d) for d in degrees))])
     transcription = program.transcription
     n, m = transcription.layout.size, len(transcription.row_scale)
-    parameters = boxes(transcription.statement, rich(), transcription.layout, transcription.blocks).parameters
+    parameters = boxes(transcription.problem_functions, rich(), transcription.layout, transcription.blocks).parameters
     rng = np.random.default_rng(3)
     x, lam = rng.uniform(0.2, 1.0, n), rng.standard_normal(m)
     X, P, L = ca.MX.sym("x", n), ca.MX.sym("p", transcription.parameter_size), ca.MX.sym("l", m)

@@ -26,8 +26,8 @@ def test_the_same_optimum_in_as_many_iterations():
     compiled = with_compiled(interpreted, Options(compile="always"), solves=1)
     assert compiled.functions[0].hessian is not interpreted.functions[0].hessian
     options = Options(intervals=5)
-    a = Program(problem, options, statement=interpreted).solve()
-    b = Program(problem, options, statement=compiled).solve()
+    a = Program(problem, options, problem_functions=interpreted).solve()
+    b = Program(problem, options, problem_functions=compiled).solve()
     assert b.iterations == a.iterations
     assert b.objective == pytest.approx(a.objective, rel=1e-12)
 
@@ -95,7 +95,7 @@ def test_large_models_are_compiled_for_many_solves():
     # a program knows of its starts, each of which is a solve
     for starts, many in ((20, False), (21, True)):
         program = Program(problem, Options(form="explicit", starts=starts, intervals=4))
-        assert program.statement.functions[0].hessian.is_a("External") is many
+        assert program.problem_functions.functions[0].hessian.is_a("External") is many
 
 
 def test_without_a_compiler_the_functions_stay_interpreted_with_a_warning(monkeypatch, caplog):

@@ -120,7 +120,7 @@ class Case:
 
     def __init__(self, problem, mesh, *, residual):
         statement = state(problem, residual=residual)
-        self.problem, self.statement = problem, statement
+        self.problem, self.problem_functions = problem, statement
         self.meshes = statement.meshes([mesh] * len(problem.phases))
         self.layout = layout(problem, statement.points, self.meshes, statement.integral_variables)
         rng = np.random.default_rng(7)
@@ -264,7 +264,7 @@ def written_out(case, x, p):
     rows, named = [], {}
     parameters = {v.name: X[case.layout.parameters[v.name]] for v in problem.variables}
     for i, (phase, indices, mesh) in enumerate(zip(problem.phases, case.layout.phases, case.meshes, strict=True)):
-        system, form = phase.system, case.statement.points[i].form
+        system, form = phase.system, case.problem_functions.points[i].form
         g, at = p[at], at + 1  # the only data entry that is a number
         times = []
         for name in ("t0", "tf"):

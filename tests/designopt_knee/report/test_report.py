@@ -290,6 +290,17 @@ def test_a_knee_whose_toe_is_far_above_or_below_the_ground_does_not_do_its_job(c
     assert clause.endswith("no feasible design is within: check the inputs, widen the space")
 
 
+def test_a_knee_that_walks_unlike_the_recording_is_told_the_likely_mistakes() -> None:
+    result = made_up(clearance=0.012)
+    result.outcomes.figures["rho"][:] = 0.4
+    (clause,) = [clause for clause in unusual(result) if "rho" in clause]
+    assert (
+        "no feasible design is within: check the inputs (does thigh_deg count from the vertical, not from a" in clause
+    )
+    result.outcomes.figures["rho"][np.flatnonzero(result.outcomes.feasible)[:3]] = 0.95  # a limit of rho leaves them
+    assert not [clause for clause in unusual(result) if "thigh_deg" in clause]
+
+
 def test_a_toe_that_clears_the_ground_is_not_warned_of() -> None:
     for part in PARTS:
         assert scuff_warning(part, made_up(clearance=0.012)) == ""

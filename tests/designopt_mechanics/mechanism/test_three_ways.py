@@ -108,7 +108,7 @@ def test_small_motions_about_the_rest_are_those_of_the_linearisation(
     loops = LoopSolver(mechanism)
     system = mechanism_system(loops)
     task = EquilibriumTask(TaskSettings(mechanism, loops))
-    rest = np.concatenate([task.rest(loops.start([]), []).z, np.zeros(len(mechanism.tree.names))])
+    rest = np.concatenate([task.rest_posture(loops.start([]), []).z, np.zeros(len(mechanism.tree.names))])
     A = linearise(system, rest).A
     direction = np.random.default_rng(number).normal(size=(1, len(loops.independent)))
     speeds = loops.rates(rest[None, : len(rest) // 2], direction, [])[0]

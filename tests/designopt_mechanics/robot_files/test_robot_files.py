@@ -201,7 +201,7 @@ def test_tendons_over_cylinders_and_spheres_have_the_lengths_and_moment_arms_of_
     assert omitted[0].startswith("line 13: ")
     assert "the site 'inner' is inside of the geom 'knuckle'" in omitted[0]
     engine, state = Engine(FINGER), TreeState.symbols(mechanism.tree)
-    angles = [touched.angle for wire in mechanism.wires for touched in wire_path(state, wire).touched]
+    angles = [touched.angle for wire in mechanism.wires for touched in wire_path(state, wire).touches]
     evaluate = ca.Function(
         "of", [state.z], [lengths(state, mechanism.wires), moment_arms(state, mechanism.wires), ca.vertcat(*angles)]
     )

@@ -89,7 +89,7 @@ def test_answers_are_those_of_the_nonlinear_program_with_the_pose_as_unknown(arm
 
 def test_nothing_is_left_on_the_link_and_the_joints_get_the_moments_of_the_motion(arm, shared):
     balance = Equilibrium(arm)
-    needed = WireRows(arm).needed(*motion(TIME))
+    needed = WireRows(arm).required_moments(*motion(TIME))
     for frame in (5, 30):
         equilibrium = balance.at(motion(TIME[[frame]])[0][0], shared.sharing.forces[frame], shared.pose[frame])
         assert np.abs(equilibrium.resultant).max() < 1e-8

@@ -116,7 +116,7 @@ def test_resting_lengths_and_frames_of_springs_follow_too():
     new = read_model(scaled(hinge(forces=forces), {"arm": np.full(3, 1.5)}))
     ends = (np.array([-0.1, 0.2, 0.05]), np.array([0.15, 0.03, -0.02]))
     ratio = np.linalg.norm(ends[0] - 1.5 * ends[1]) / np.linalg.norm(ends[0] - ends[1])
-    for tag, a, b in zip(("rest", "rest", "slack"), old.passive, new.passive, strict=False):
+    for tag, a, b in zip(("rest_length", "rest_length", "slack"), old.passive, new.passive, strict=False):
         assert getattr(b.law, tag) == pytest.approx(getattr(a.law, tag) * ratio)
     for factor, a, b in zip((1.0, 1.5), old.passive[3].frames, new.passive[3].frames, strict=True):
         assert b[1][:3, 3] == pytest.approx(factor * a[1][:3, 3])

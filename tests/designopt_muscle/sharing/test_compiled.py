@@ -56,7 +56,7 @@ def test_compiled_solutions_are_optimal_and_those_of_the_arrays(problem):
     assert kernel is not None
     solution, reference = solve._by_kernel(problem, kernel), solve._by_arrays(problem)
     assert solution.converged.all()
-    assert np.abs(np.einsum("nmv,nv->nm", problem.matrix, solution.x) - problem.needed).max() <= 1e-10
+    assert np.abs(np.einsum("nmv,nv->nm", problem.matrix, solution.x) - problem.right_side).max() <= 1e-10
     slope = problem.cost.slope(solution.x.T).T - np.einsum("nmv,nm->nv", problem.matrix, solution.multipliers)
     distance = solution.x - np.clip(solution.x - slope, problem.lower, problem.upper)
     assert np.nanmax(np.abs(distance)) <= 1e-8
@@ -75,7 +75,7 @@ def test_frames_in_any_order_and_alone_have_the_same_solutions():
 
 def test_a_block_that_cannot_be_balanced_is_infeasible_and_the_other_block_is_solved():
     problem = formulation()
-    problem.needed[40:60, :3] *= 50.0
+    problem.right_side[40:60, :3] *= 50.0
     kernel = compiled.kernel()
     assert kernel is not None
     outcomes = kernel(problem).outcomes

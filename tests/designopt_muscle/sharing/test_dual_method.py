@@ -65,7 +65,7 @@ def test_solutions_are_optimal_whatever_the_frames_start_from(exponent, full):
     solution = solve_dual(problem, runs=2)
     assert solution.converged.all()
     assert (solution.iterations > 0).all()
-    assert np.abs(problem.matrix.times(solution.x) - problem.needed).max() <= 1e-10
+    assert np.abs(problem.matrix.times(solution.x) - problem.right_side).max() <= 1e-10
     s = problem.matrix.transposed_times(solution.multipliers)
     slope = exponent * solution.x ** (exponent - 1.0) - s
     away = solution.x - np.clip(solution.x - slope, 0.0, 1.0)
@@ -77,7 +77,7 @@ def test_solutions_are_optimal_whatever_the_frames_start_from(exponent, full):
 
 def test_a_frame_between_others_that_cannot_be_balanced_is_proved_infeasible():
     problem = batch(matrices(300))
-    problem.needed[:, 100:140] *= 50.0
+    problem.right_side[:, 100:140] *= 50.0
     solution = solve_dual(problem)
     short = np.arange(300) // 20
     assert solution.infeasible[(short == 5) | (short == 6)].all()
@@ -93,5 +93,5 @@ def test_rounding_errors_prove_no_frame_infeasible():
     outermost = (problem.matrix.transposed_times(multipliers) > 0.0).astype(float)
     exact = Batch(problem.matrix, problem.matrix.times(outermost), problem.variables)
     assert not _infeasible(exact, _State.at(exact, multipliers)).any()
-    beyond = Batch(problem.matrix, exact.needed + 1e-3 * multipliers, problem.variables)
+    beyond = Batch(problem.matrix, exact.right_side + 1e-3 * multipliers, problem.variables)
     assert _infeasible(beyond, _State.at(beyond, multipliers)).all()

@@ -4,11 +4,12 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from designopt_wholebody.forward.forces import Forces, SpringActuator
+from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations, Formulation, independent_rows
 from designopt_wholebody.forward.integrators import Integrator
 from designopt_wholebody.forward.simulation import SimulationMethod, measures, simulate
 from designopt_wholebody.model.library import load_model
+from designopt_wholebody.model.schema import PointSpring
 from designopt_wholebody.subject import Subject, make_subject
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
@@ -163,8 +164,8 @@ def test_a_closed_four_bar_turns_and_keeps_its_energy() -> None:
 
 
 SPRINGS = (
-    SpringActuator(("ground", "middle"), ("lower", "tip"), stiffness=40.0, damping=3.0, rest=0.7, push=2.0),
-    SpringActuator(("upper", "middle"), ("ground", "tip"), stiffness=5.0, damping=1.0, rest=0.2),
+    PointSpring(("ground", "middle"), ("lower", "tip"), stiffness=40.0, damping=3.0, rest=0.7, push=2.0),
+    PointSpring(("upper", "middle"), ("ground", "tip"), stiffness=5.0, damping=1.0, rest=0.2),
 )
 
 
@@ -184,7 +185,7 @@ def test_stiffness_and_damping_of_springs_are_derivatives_of_their_force(rods: S
 
 
 def test_springs_without_dampers_keep_the_energy(rods: Subject) -> None:
-    forces = Forces(rods, (SpringActuator(("ground", "middle"), ("lower", "tip"), stiffness=40.0, rest=0.1, push=1.0),))
+    forces = Forces(rods, (PointSpring(("ground", "middle"), ("lower", "tip"), stiffness=40.0, rest=0.1, push=1.0),))
     trajectory = simulate(
         forces, rods.q0, np.zeros(12), 1.0, 0.001, SimulationMethod(formulation="LE", integrator="adams")
     )
@@ -200,7 +201,7 @@ def test_dampers_take_energy(rods: Subject) -> None:
 
 
 def test_a_trajectory_that_diverges_ends_in_a_sentence(rods: Subject) -> None:
-    forces = Forces(rods, (SpringActuator(("ground", "middle"), ("lower", "tip"), stiffness=1e9),))
+    forces = Forces(rods, (PointSpring(("ground", "middle"), ("lower", "tip"), stiffness=1e9),))
     trajectory = simulate(
         forces, rods.q0, np.zeros(12), 5.0, 0.05, SimulationMethod(formulation="LC", integrator="adams")
     )

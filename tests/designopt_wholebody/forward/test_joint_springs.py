@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from designopt_wholebody.forward.forces import Forces, model_springs
+from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.joint_springs import joint_springs
 from designopt_wholebody.forward.simulation import SimulationMethod, measures, simulate
 from designopt_wholebody.model.library import content_of
@@ -106,7 +106,7 @@ springs:
   rope: {first: [ground, pivot], second: [lower, tip], stiffness: 200 N/m, rest: 1.5}
 """
     subject = make_subject(read_model(text.encode(), "tied.yaml", content_of))
-    (rope,) = model_springs(subject)
+    (rope,) = subject.model.springs.values()
     assert (rope.first, rope.stiffness, rope.rest) == (("ground", "pivot"), 200.0, 1.5)
     with pytest.raises(StudyError) as raised:
         read_model(text.replace("lower, tip", "lover, tip").encode(), "tied.yaml", content_of)

@@ -126,13 +126,13 @@ def test_a_factor_that_is_carried_on_gives_the_same_predictions(noisy):
     complete = GaussianProcess(POINTS, VALUES, GROUPS, h)
     carried = replace(complete, reusable=first.factors)
     assert len(first.factors) == (1 if noisy else 2)
-    assert first.factors[0].carried_on(complete.scaled, h.noise) == pytest.approx(
+    assert first.factors[0].carried_on(complete.scaled_points, h.noise) == pytest.approx(
         complete.inverse_factor, rel=1e-6, abs=1e-6
     )
     for mine, expected in zip(carried.predict(at), complete.predict(at), strict=True):
         assert mine == pytest.approx(expected, rel=1e-6)
-    assert first.factors[0].carried_on(complete.scaled[1:], h.noise) is None  # other points
-    assert first.factors[0].carried_on(complete.scaled, 2.0 * h.noise) is None  # another noise
+    assert first.factors[0].carried_on(complete.scaled_points[1:], h.noise) is None  # other points
+    assert first.factors[0].carried_on(complete.scaled_points, 2.0 * h.noise) is None  # another noise
 
 
 def test_the_same_point_twice_is_no_trouble():

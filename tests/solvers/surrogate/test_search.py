@@ -326,8 +326,8 @@ def test_without_improvements_and_expected_gain_processes_of_independent_length_
     uses = []
     monkeypatch.setattr(search, "_surrogate", _Recorded(search._surrogate, "likely", uses))
     monkeypatch.setattr(search, "_independent", _Recorded(search._independent, "independent", uses))
-    expected = lambda *where: replace(_Search._searched(search, *where), value=np.log(gain))  # noqa: E731
-    monkeypatch.setattr(search, "_searched", expected)
+    expected = lambda *where: replace(_Search._maximum(search, *where), value=np.log(gain))  # noqa: E731
+    monkeypatch.setattr(search, "_maximum", expected)
     for improvements in (10 * [True], 10 * [False], [*9 * [False], True]):
         uses.clear()
         search._recent.extend(improvements)

@@ -41,7 +41,7 @@ class Multipliers:
 
     def by_point(self, transcription: Transcription, i: int) -> Floats:
         """The multipliers (points, rows of a point) of all rows at the points of phase i."""
-        layout, functions = transcription.layout.phases[i], transcription.statement.functions[i]
+        layout, functions = transcription.layout.phases[i], transcription.problem_functions.functions[i]
         mesh = layout.mesh
         by_row = np.zeros((len(layout.point), functions.rows.count))
         row_ranges = functions.rows
@@ -108,9 +108,9 @@ def path_blocks(transcription: Transcription, i: int) -> list[Block]:
 
 def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: Floats, values: PhaseValues) -> Floats:
     """Costates (slots, nx) of phase i at variables `x` (not scaled), where its functions have `values`."""
-    statement = transcription.statement
-    layout, functions = transcription.layout.phases[i], statement.functions[i]
-    mesh, nx = layout.mesh, statement.points[i].nx
+    problem_functions = transcription.problem_functions
+    layout, functions = transcription.layout.phases[i], problem_functions.functions[i]
+    mesh, nx = layout.mesh, problem_functions.points[i].nx
     block = block_of(transcription.blocks, "defect", i)
     assert block is not None
     defects = multipliers.constraint_multipliers[block.rows]
@@ -155,7 +155,7 @@ def _trajectories(mesh: Mesh, defects: Floats, first: Floats, last: Floats, dura
     rates[-1] = -last / (duration * total[-1])
     for scheme, intervals in mesh.groups:
         interval_defects = defects[mesh.bases[intervals, None] + np.arange(scheme.steps)]
-        if not scheme.starts:
+        if not scheme.collocates_left_end:
             for j in range(1, scheme.steps):
                 costate_values[mesh.bases[intervals] + j] = (
                     -np.einsum("kix,i->kx", interval_defects, scheme.Q[:, j]) / scheme.weights[j]

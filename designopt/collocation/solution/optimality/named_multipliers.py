@@ -85,7 +85,7 @@ class NamedMultipliers:
 
     def bound_multipliers(self, i: int) -> dict[str, Floats]:
         """d objective / d bound (slots,) along the phase, per second."""
-        layout, point = self.transcription.layout.phases[i], self.transcription.statement.points[i]
+        layout, point = self.transcription.layout.phases[i], self.transcription.problem_functions.points[i]
         shadow, per_second = -self.multipliers.bound_multipliers, self._per_second(i)
         multipliers = {}
         for j, name in enumerate(point.names):

@@ -42,14 +42,14 @@ def data_sensitivity(
     The gradient of the Lagrangian at variables `x` (not scaled), where the functions of the phases have `values`. A
     fixed time also shifts the samples of signals over time. NaN if samples at given times would move over the mesh.
     """
-    statement = transcription.statement
-    of_points, end_multipliers = _functions(statement)
+    problem_functions = transcription.problem_functions
+    of_points, end_multipliers = _functions(problem_functions)
     ends: list[Any] = []
     results: list[tuple[Phase, list[str], Floats]] = []
     for i, (phase, phase_layout, phase_values) in enumerate(
         zip(problem.phases, transcription.layout.phases, values, strict=True)
     ):
-        point, count = statement.points[i], len(phase_layout.point)
+        point, count = problem_functions.points[i], len(phase_layout.point)
         nc, ns = len(phase_values.constants), point.signals.numel()
         fractions = phase_layout.mesh.fractions[phase_layout.mesh.first :]
         weights = phase_layout.mesh.weights[phase_layout.mesh.first :]
@@ -62,14 +62,14 @@ def data_sensitivity(
                 multipliers.by_point(transcription, i).T, weights[None, :],
             ), float,
         ).reshape(nc + ns, count)  # fmt: skip
-        for sample, at in zip(statement.samples, transcription.layout.samples, strict=True):
+        for sample, at in zip(problem_functions.samples, transcription.layout.samples, strict=True):
             if sample.phase == i:
                 gradient = np.hstack(
                     [gradient, _sample_sensitivity(transcription, sample, at, multipliers, x, phase_values, bounds)]
                 )
                 fractions = np.concatenate([fractions, at.fractions])
         total = gradient[:nc].sum(axis=1)
-        if any(s.phase == i and not samples_of(phase, s).of_duration for s in statement.samples):
+        if any(s.phase == i and not samples_of(phase, s).of_duration for s in problem_functions.samples):
             total[len(point.constant_names) :] = np.nan  # samples would move over the mesh
         for j, name in enumerate(phase_layout.fixed_times, len(point.constant_names)):
             share = 1.0 - fractions if name == "t0" else fractions
@@ -103,7 +103,7 @@ def _sample_sensitivity(
     """The gradient (constants and signals, n) of the contribution of samples to the Lagrangian."""
     theta = x[transcription.layout.phases[sample.phase].theta]
     arguments = numeric_arguments(sample, at, x, theta, values.constants, bounds.parameters)
-    direct = transcription.statement.direct.get((sample.phase, sample.number))
+    direct = transcription.problem_functions.direct.get((sample.phase, sample.number))
     kind, name = ("integral", sample.name) if sample.kind == "sum" else ("sample", sample.name)
     if sample.kind == "sum" and direct is not None:
         mu = np.full((1, at.count), direct)

@@ -44,7 +44,7 @@ def singular_arcs(
     """
     arcs = []
     for i, (layout, point, phase_values) in enumerate(
-        zip(transcription.layout.phases, transcription.statement.points, values, strict=True)
+        zip(transcription.layout.phases, transcription.problem_functions.points, values, strict=True)
     ):
         if not point.nu:
             continue
@@ -56,13 +56,13 @@ def singular_arcs(
         has_weight = weights > 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # of a failed solve; values that are not finite are skipped
             curvature[has_weight] /= weights[has_weight, None, None] * max(abs(cost), 1e-300)
-        fixed = _fixed_directions(transcription, bounds, i, x, phase_values, slopes[:, :, free] * scale[:, None, :])
-        if _bends_everywhere(curvature[has_weight], fixed[has_weight]):
+        normals = _fixed_directions(transcription, bounds, i, x, phase_values, slopes[:, :, free] * scale[:, None, :])
+        if _bends_everywhere(curvature[has_weight], normals[has_weight]):
             continue
         # bounds alone are a projection already
-        onto_fixed = np.linalg.pinv(fixed, rcond=1e-9) @ fixed if slopes.shape[1] else fixed
-        open_to = np.eye(fixed.shape[2]) - onto_fixed
-        bent = open_to @ curvature @ open_to + (np.eye(fixed.shape[2]) - open_to)
+        onto_fixed = np.linalg.pinv(normals, rcond=1e-9) @ normals if slopes.shape[1] else normals
+        open_to = np.eye(normals.shape[2]) - onto_fixed
+        bent = open_to @ curvature @ open_to + (np.eye(normals.shape[2]) - open_to)
         if not np.isfinite(bent).all():
             continue
         sizes, directions = np.linalg.eigh(0.5 * (bent + bent.transpose(0, 2, 1)))
@@ -76,26 +76,33 @@ def singular_arcs(
             shares = np.abs(directions[a:b, point.ns : point.ns + point.nu, 0]).max(axis=0)
             arc_controls = tuple(n for n, share in zip(names, shares, strict=True) if share > 0.1) or tuple(names)
             arcs.append(
-                Arc(transcription.statement.problem.phases[i].name, arc_controls, float(times[a]), float(times[b - 1]))
+                Arc(
+                    transcription.problem_functions.problem.phases[i].name,
+                    arc_controls,
+                    float(times[a]),
+                    float(times[b - 1]),
+                )
             )
     return arcs
 
 
-def _bends_everywhere(curvature: Floats, fixed: Floats) -> bool:
-    """Whether no direction in the null space of `fixed` is flat, by a fast factorisation.
+def _bends_everywhere(curvature: Floats, normals: Floats) -> bool:
+    """Whether no direction in the null space of `normals` is flat, by a fast factorisation.
 
     A matrix is positive definite on the null space of another if adding a large multiple of that one's square makes it
     positive definite (Finsler, Commentarii Mathematici Helvetici 9 (1936) 188).
     """
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = np.abs(curvature).max(axis=(1, 2), initial=FLAT)
-        fixed = fixed / np.maximum(np.sqrt((fixed * fixed).sum(axis=2, keepdims=True)), 1e-300)
-        shifted = curvature - FLAT * np.eye(curvature.shape[1])
-        tested = shifted + (LARGE * sizes[:, None, None]) * (fixed.transpose(0, 2, 1) @ fixed)
-    if not np.isfinite(tested).all():
+        normals = normals / np.maximum(np.sqrt((normals * normals).sum(axis=2, keepdims=True)), 1e-300)
+        shifted_curvature = curvature - FLAT * np.eye(curvature.shape[1])
+        augmented_curvature = shifted_curvature + (LARGE * sizes[:, None, None]) * (
+            normals.transpose(0, 2, 1) @ normals
+        )
+    if not np.isfinite(augmented_curvature).all():
         return False
     try:
-        np.linalg.cholesky(tested)
+        np.linalg.cholesky(augmented_curvature)
     except np.linalg.LinAlgError:
         return False
     return True
@@ -108,8 +115,8 @@ def _derivatives(
     equations and path constraints; without these there are no rows."""
     layout, functions, point = (
         transcription.layout.phases[i],
-        transcription.statement.functions[i],
-        transcription.statement.points[i],
+        transcription.problem_functions.functions[i],
+        transcription.problem_functions.points[i],
     )
     mesh, count, nw = layout.mesh, len(layout.point), len(point.names)
     arguments = (
@@ -150,8 +157,8 @@ def _fixed_directions(
     """Directions (points, k, n) in which the variables of a point other than states are fixed: none are zero."""
     layout, point, row_ranges = (
         transcription.layout.phases[i],
-        transcription.statement.points[i],
-        transcription.statement.functions[i].rows,
+        transcription.problem_functions.points[i],
+        transcription.problem_functions.functions[i].rows,
     )
     scale, at_points, lowest, highest = (
         layout.at_points(each)[:, point.nx :]
@@ -159,7 +166,7 @@ def _fixed_directions(
     )
     near = NEAR * scale
     on_bound = (at_points <= lowest + near) | (at_points >= highest - near)
-    phase = transcription.statement.problem.phases[i]
+    phase = transcription.problem_functions.problem.phases[i]
     if phase.held_controls:  # a constant on each piece is not a function of time
         on_bound[:, [name in phase.held_controls for name in point.names[point.nx :]]] = True
     bounds = np.eye(on_bound.shape[1])[None] * on_bound[:, None, :]
@@ -178,6 +185,6 @@ def _fixed_directions(
 
 def _stretches(flat: Mask) -> list[tuple[int, int]]:
     """Runs of true values: first, and one past the last."""
-    padded = np.concatenate([[False], flat, [False]])
-    edges = np.flatnonzero(padded[1:] != padded[:-1])
+    with_ends = np.concatenate([[False], flat, [False]])
+    edges = np.flatnonzero(with_ends[1:] != with_ends[:-1])
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

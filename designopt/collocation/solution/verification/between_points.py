@@ -37,13 +37,13 @@ def interval_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[s
     mesh = solution.mesh
     errors = np.empty(len(mesh))
     for scheme, intervals in mesh.groups:
-        tau, A = finer_quadrature(3 if scheme.starts else control_degree(scheme) + 2)
+        tau, A = finer_quadrature(3 if scheme.collocates_left_end else control_degree(scheme) + 2)
         x = equations.states(intervals, np.concatenate([[0.0], tau]))
         rates = equations.rates(x[:, 1:], intervals, tau)
         h = equations.duration * mesh.widths[intervals, None, None]
         with np.errstate(all="ignore"):
-            integrated = x[:, :1] + h * np.einsum("jr,krn->kjn", A, rates)
-            difference = np.abs(integrated - x[:, 1:]).max(axis=1) / (1.0 + np.abs(x).max(axis=1))
+            integrals = x[:, :1] + h * np.einsum("jr,krn->kjn", A, rates)
+            difference = np.abs(integrals - x[:, 1:]).max(axis=1) / (1.0 + np.abs(x).max(axis=1))
         errors[intervals] = difference.max(axis=1)
     return np.where(np.isnan(errors), np.inf, errors)
 
@@ -68,20 +68,20 @@ def pulse_errors(
         x = equations.states(intervals, tau)
         h = equations.duration * mesh.widths[intervals]
         with np.errstate(all="ignore"):
-            gained = h[:, None] * np.einsum("j,kjn->kn", weights, equations.rates(x, intervals, tau))
-            difference = np.abs(gained - (ends[:, 1] - ends[:, 0])) / (1.0 + np.abs(x).max(axis=1))
+            increments = h[:, None] * np.einsum("j,kjn->kn", weights, equations.rates(x, intervals, tau))
+            difference = np.abs(increments - (ends[:, 1] - ends[:, 0])) / (1.0 + np.abs(x).max(axis=1))
             errors[intervals] = difference.max(axis=1)
             if phase.integrals:
                 fine = _integrals(point, equations, x, intervals, tau, other_names) @ weights
-                points = scheme.points[1:] if not scheme.starts else scheme.points
+                points = scheme.points[1:] if not scheme.collocates_left_end else scheme.points
                 of_scheme = scheme.weights[-len(points) :]
                 coarse = (
                     _integrals(point, equations, equations.states(intervals, points), intervals, points, other_names)
                     @ of_scheme
                 )
                 sizes = 1.0 + np.abs(list(solution.integrals.values()))
-                missed = np.abs(fine - coarse) * mesh.widths[intervals] / sizes[:, None]
-                errors[intervals] = np.maximum(errors[intervals], missed.max(axis=0))
+                differences = np.abs(fine - coarse) * mesh.widths[intervals] / sizes[:, None]
+                errors[intervals] = np.maximum(errors[intervals], differences.max(axis=0))
     return np.where(np.isnan(errors), np.inf, errors)
 
 
@@ -230,14 +230,14 @@ def point_values(
 ) -> tuple[Floats, Floats]:
     """Path constraints (n, rows), and integrands (n, integrals) times the duration, for variables `w` (n, nw) at
     `fractions` (n,)."""
-    phase, solved, count = equations.phase, equations.solution, len(fractions)
-    times = [solved.t0, solved.tf]
+    phase, solution, count = equations.phase, equations.solution, len(fractions)
+    times = [solution.t0, solution.tf]
     free = [t for t, is_free in zip(times, point.phase.free_times, strict=True) if is_free]
-    fixed = [t for t, is_free in zip(times, point.phase.free_times, strict=True) if not is_free]
+    fixed_times = [t for t, is_free in zip(times, point.phase.free_times, strict=True) if not is_free]
     data = equations.data(fractions)
     columns = {v.name: data[:, i] for i, v in enumerate(phase.system.data)}
     theta = np.array([*(equations.parameters[n] for n in point.parameter_names), *free])
-    constants = [*(columns[n] for n in point.constant_names), *(np.full(count, t) for t in fixed)]
+    constants = [*(columns[n] for n in point.constant_names), *(np.full(count, t) for t in fixed_times)]
     signals = [columns[n] for n in point.signal_names]
     arguments = (
         w.T,

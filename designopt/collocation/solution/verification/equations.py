@@ -126,9 +126,9 @@ def explicit_rates(system: System) -> Any:
     slope = ca.jacobian(equations["g"], unknown)
     sizes = ca.mtimes(ca.fabs(slope), 1.0 + ca.fabs(unknown))
     left = ca.Function("left", [unknown, numbers], [ca.mmax(ca.fabs(equations["g"]) - UNSOLVED * sizes)])
-    solved = root(z, symbols)
-    rates = ca.if_else(left(solved, symbols) <= 0.0, rhs(x, u, solved, p, q, t), np.nan)
-    return ca.Function("explicit_rates", arguments, [rates, solved])
+    z_root = root(z, symbols)
+    rates = ca.if_else(left(z_root, symbols) <= 0.0, rhs(x, u, z_root, p, q, t), np.nan)
+    return ca.Function("explicit_rates", arguments, [rates, z_root])
 
 
 def integrate(
@@ -150,7 +150,7 @@ def integrate(
             solver.step()
             if solver.status == "failed" or not (np.abs(solver.y) <= farthest).all():
                 break
-            passed = (at > solver.t_old) & (at <= solver.t)
-            if passed.any():
-                states_at[:, passed] = solver.dense_output()(at[passed])
+            in_step = (at > solver.t_old) & (at <= solver.t)
+            if in_step.any():
+                states_at[:, in_step] = solver.dense_output()(at[in_step])
     return states_at

@@ -65,13 +65,13 @@ class Resimulation:
 
 def resimulate(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
     """Simulate a solved phase with its interpolated controls, clipped to their bounds, at a relative error of 1e-9."""
-    restarted = _Restarted(phase, solution, parameters)
-    simulated = restarted.segments.chain(restarted.starts[:, 0], restarted.steps)[: len(restarted.solved)]
+    runs = _Restarted(phase, solution, parameters)
+    states = runs.segments.chain(runs.starts[:, 0], runs.steps)[: len(runs.node_states)]
     return Resimulation(
         times=solution.times[solution.mesh.bases],
-        states=dict(zip((v.name for v in phase.system.states), simulated, strict=True)),
-        error=float(restarted.differences(simulated, restarted.solved).max()),
-        segment_errors=restarted.errors,
+        states=dict(zip((v.name for v in phase.system.states), states, strict=True)),
+        error=float(runs.differences(states, runs.node_states).max()),
+        segment_errors=runs.errors,
     )
 
 
@@ -82,17 +82,17 @@ def segment_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[st
 
 
 class _Restarted:
-    """Runs over a solved phase that restart at every node from the states there, `solved` (nx, intervals + 1)."""
+    """Runs over a solved phase that restart at every node from the states there, `node_states` (nx, intervals + 1)."""
 
     def __init__(self, phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> None:
         mesh, names = solution.mesh, [v.name for v in phase.system.states]
-        self.solved = np.stack([solution.values[name][mesh.bases] for name in names])
+        self.node_states = np.stack([solution.values[name][mesh.bases] for name in names])
         self._size = 1.0 + np.abs(np.stack([solution.values[name] for name in names])).max(axis=1)
         self.segments = _Segments(EquationsAlong(phase, solution, parameters), self._size)
         # behind the states: how far the algebraic variables are from those of the solution
-        self.starts = np.vstack([self.solved, np.zeros((len(phase.system.algebraic), self.solved.shape[1]))])
+        self.starts = np.vstack([self.node_states, np.zeros((len(phase.system.algebraic), self.node_states.shape[1]))])
         ends, self.steps = self.segments.run(self.starts[:, :-1], np.arange(len(mesh)))
-        self.errors: Floats = self.differences(ends[: len(names)], self.solved[:, 1:]).max(axis=0)
+        self.errors: Floats = self.differences(ends[: len(names)], self.node_states[:, 1:]).max(axis=0)
 
     def differences(self, states: Floats, reference: Floats) -> Floats:
         """Of states (nx, k) from a reference, relative to 1 + the largest absolute value of each."""
@@ -115,7 +115,7 @@ class _Segments:
         self.low, self.high = np.array(bounds, float).reshape(-1, 2).T
         self.rates = explicit_rates(system)
         self.stiff: set[int] = set()
-        self.step, self.many = step_functions(system, AT_ONCE)
+        self.step, self.step_many = step_functions(system, AT_ONCE)
         self.trajectories = self._trajectories()
 
     def _trajectories(self) -> Floats:
@@ -177,7 +177,7 @@ class _Segments:
         ends, x = np.full_like(x, math.inf), x.copy()
         at, width = np.full(len(segments), tau), np.ones(len(segments))
         active, lost = np.arange(len(segments)), np.zeros(len(segments), dtype=bool)
-        accepted = []
+        steps = []
         for _ in range(MOST_STEPS):
             delta = np.minimum(width[active], 1.0 - at[active])
             stage_inputs = self._stages(segments[active], at[active], delta)
@@ -187,20 +187,20 @@ class _Segments:
             with np.errstate(divide="ignore"):
                 width[active] = delta * np.clip(0.9 * norm ** (-1.0 / 8.0), 0.2, np.where(good, 10.0, 1.0))
             active_good = active[good]
-            accepted.append((segments[active_good], at[active_good], delta[good]))
+            steps.append((segments[active_good], at[active_good], delta[good]))
             x[:, active_good] = np.asarray(new, float)[:, good]
             at[active_good] += delta[good]
-            arrived = at >= 1.0 - 1e-12
+            is_complete = at >= 1.0 - 1e-12
             lost |= self._lost(x)
             lost[active] |= ~np.isfinite(norm) & (delta < SMALLEST)
-            ends[:, arrived & ~lost] = x[:, arrived & ~lost]
-            active = np.flatnonzero(~arrived & ~lost)
+            ends[:, is_complete & ~lost] = x[:, is_complete & ~lost]
+            active = np.flatnonzero(~is_complete & ~lost)
             if not len(active):
                 if not np.isfinite(ends).all():
                     return ends, None
-                which, begin, delta = (np.concatenate(part) for part in zip(*accepted, strict=True))
-                order = np.lexsort((begin, which))
-                return ends, (which[order], begin[order], delta[order])
+                step_segments, begin, delta = (np.concatenate(part) for part in zip(*steps, strict=True))
+                order = np.lexsort((begin, step_segments))
+                return ends, (step_segments[order], begin[order], delta[order])
         for i in active:
             self.stiff.add(int(segments[i]))
             ends[:, i] = self._stiff(x[:, i], segments[i], float(at[i]))
@@ -239,7 +239,7 @@ class _Segments:
             stage_inputs = self._stages(
                 np.pad(segments[part], fill, mode="edge"), np.pad(begins[part], fill), np.pad(delta[part], fill)
             )
-            states, five, three = (np.asarray(e, float) for e in self.many(x, *stage_inputs))
+            states, five, three = (np.asarray(e, float) for e in self.step_many(x, *stage_inputs))
             bad = np.append((self._norm(stage_inputs[-1][0], five, three) > 1.0) | self._lost(states), True)[: size + 1]
             bad[size] = True
             good = int(np.argmax(bad))
@@ -262,9 +262,9 @@ class _Segments:
             fraction = np.array([mesh.nodes[segment] + mesh.widths[segment] * tau])
             t = equations.solution.t0 + fraction * equations.duration
             u, z = values[: self.nu], values[self.nu :]
-            rates, solved = self.rates(state, u, z + correction, self.p, equations.data(fraction)[0], t)
+            rates, algebraic = self.rates(state, u, z + correction, self.p, equations.data(fraction)[0], t)
             if np.isfinite(slope := np.asarray(rates, float).ravel()).all():
-                correction[:] = np.asarray(solved, float).ravel() - z
+                correction[:] = np.asarray(algebraic, float).ravel() - z
             return np.asarray(h * slope)
 
         end = integrate(rhs, tau, x[:nx], np.ones(1), TOLERANCE, FARTHEST * self.size, MOST_IMPLICIT)[:, 0]

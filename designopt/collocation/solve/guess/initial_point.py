@@ -25,9 +25,9 @@ def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, befor
     The times are those of `trajectory`, if given; else the middle of their ranges, and `before` is the start of a phase
     that follows another. Raises `ProblemError` (bad_guess).
     """
-    for name, stated in phase.guess.items():
-        if np.shape(stated) != (2,) or not all(isinstance(value, Real) for value in stated):
-            text = f"is {stated!r}: give its first and its last value, (from, to)"
+    for name, ends in phase.guess.items():
+        if np.shape(ends) != (2,) or not all(isinstance(value, Real) for value in ends):
+            text = f"is {ends!r}: give its first and its last value, (from, to)"
             raise ProblemError("bad_guess", f"{phase.name}: guess.{name}", text)
     values = {}
     states = {v.name for v in phase.system.states}
@@ -122,11 +122,11 @@ def _check(problem: TrajectoryProblem, guess: Guess) -> None:
         if not (math.isfinite(trajectory.t0) and math.isfinite(trajectory.tf) and trajectory.t0 < trajectory.tf):
             raise ProblemError("bad_guess", name, f"runs from {trajectory.t0} to {trajectory.tf}")
     parameters = [v.name for v in problem.variables]
-    for where, parameter_values in (("guess", problem.guess), ("parameters", guess.parameters)):
-        check_names(where, parameter_values, parameters, "parameter", "bad_guess")
+    for table, parameter_values in (("guess", problem.guess), ("parameters", guess.parameters)):
+        check_names(table, parameter_values, parameters, "parameter", "bad_guess")
         for name, value in parameter_values.items():
             if not isinstance(value, Real) or not math.isfinite(value):
-                raise ProblemError("bad_guess", f"{where}.{name}", f"is {value!r}, not a finite number")
+                raise ProblemError("bad_guess", f"{table}.{name}", f"is {value!r}, not a finite number")
 
 
 def middle(limits: tuple[float, float]) -> float:

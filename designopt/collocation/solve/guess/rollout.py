@@ -50,7 +50,7 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
             )
             start = float(values[v.name][0]) if has_start else last[v.name]
             begin[v.name] = float(np.clip(start, *phase.initial_ranges.get(v.name, phase.ranges[v.name])))
-        states = _simulated(phase, begin, Sampled(fractions, values, default.t0, default.tf), parameters)
+        states = _simulation(phase, begin, Sampled(fractions, values, default.t0, default.tf), parameters)
         last = {name: float(state[-1]) for name, state in states.items()}
         controls = {v.name: values[v.name] for v in phase.system.controls}
         algebraic = {v.name: stated_values[v.name] for v in phase.system.algebraic if v.name in stated_values}
@@ -58,7 +58,7 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
     return Guess(phases, parameters)
 
 
-def _simulated(
+def _simulation(
     phase: Phase, first: dict[str, float], trajectory: Sampled, parameters: dict[str, float]
 ) -> dict[str, Floats]:
     """The states (n,) at the fractions of `trajectory`, from the `first` ones, with its controls."""

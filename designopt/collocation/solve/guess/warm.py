@@ -28,14 +28,14 @@ def nearest_neighbour_path(points: ArrayLike) -> NDArray[np.int64]:
     """
     scaled_input = np.asarray(points, float)
     spans = np.ptp(scaled_input, axis=0)
-    scaled = scaled_input / np.where(spans > 0.0, spans, 1.0)
-    left = np.ones(len(scaled), bool)
+    scaled_points = scaled_input / np.where(spans > 0.0, spans, 1.0)
+    left = np.ones(len(scaled_points), bool)
     order = []
     at = 0
     while left.any():
         order.append(at)
         left[at] = False
-        distances = np.where(left, ((scaled - scaled[at]) ** 2).sum(axis=1), np.inf)
+        distances = np.where(left, ((scaled_points - scaled_points[at]) ** 2).sum(axis=1), np.inf)
         at = int(distances.argmin())
     return np.array(order, np.int64)
 
@@ -56,8 +56,8 @@ def solve_near(program: Program, problem: TrajectoryProblem, previous: Solution,
         best = best or solution
         if solution.status is Status.CANCELLED:
             return replace(solution, warm_path=tuple(attempts))
-        helped = solution.success and (warm != "full" or solution.iterations <= max(HELPFUL * cold_iterations, 1.0))
-        if helped:
+        is_helpful = solution.success and (warm != "full" or solution.iterations <= max(HELPFUL * cold_iterations, 1.0))
+        if is_helpful:
             break
     assert best is not None
     return replace(best, warm_path=tuple(attempts))

@@ -58,13 +58,13 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
             raise ProblemError("bad_statement", f"rates.{name}", f"is {rate!r}: give a Rate, as Rate(low=-1, high=1)")
         check_names("rates", [name], controls, "control", "bad_statement")
     phases = [_phase(phase, {n: rates[n] for n in rates if _has(phase, n)}) for phase in problem.phases]
-    penalised = [
+    penalties = [
         (phase.name, f"{name}_rate_squared", rate.penalty)
         for phase in problem.phases
         for name, rate in rates.items()
         if rate.penalty > 0.0 and _has(phase, name)
     ]
-    return replace(problem, phases=phases, cost=_Cost(problem.cost, tuple(penalised)))
+    return replace(problem, phases=phases, cost=_Cost(problem.cost, tuple(penalties)))
 
 
 @dataclass(frozen=True)
@@ -112,15 +112,15 @@ def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
     new = [
         Variable(f"{v.name}_rate", f"{v.unit or '1'}/s", rates[v.name].low, rates[v.name].high) for v in rate_controls
     ]
-    if unnamed := {v.name for v in new} & {v.name for v in (*system.states, *system.controls, *system.parameters)}:
-        text = f"'{min(unnamed)}' is the name of the rate of a control: rename the variable"
+    if clashes := {v.name for v in new} & {v.name for v in (*system.states, *system.controls, *system.parameters)}:
+        text = f"'{min(clashes)}' is the name of the rate of a control: rename the variable"
         raise ProblemError("bad_statement", f"{phase.name}: system {system.name}", text)
     nx = len(system.states)
 
     def enter(x: Any, u: Any) -> tuple[Any, Any, Any]:
         """The controls from the present states; the rates are the last of the new ones."""
-        states, rest = iter(range(nx, nx + len(rate_controls))), iter(range(len(remaining)))
-        controls = [x[next(states)] if v.name in rates else u[next(rest)] for v in system.controls]
+        states, remaining_columns = iter(range(nx, nx + len(rate_controls))), iter(range(len(remaining)))
+        controls = [x[next(states)] if v.name in rates else u[next(remaining_columns)] for v in system.controls]
         return x[:nx], ca.vertcat(*controls), u[len(remaining) :]
 
     return augmented(system, rate_controls, (*remaining, *new), enter)

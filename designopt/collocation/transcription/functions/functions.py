@@ -23,8 +23,8 @@ from designopt.collocation.transcription.functions.points import (
     PointFunctions,
     column,
     equal_key,
+    expression_of,
     point_functions,
-    stated,
 )
 from designopt.collocation.transcription.functions.samples import SamplePoint, sample_points
 from designopt.dynamics.compile import CompilerError, find_compiler, load_library
@@ -78,10 +78,10 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
         )
     parameter_multipliers = stacked(parameters, [v for phase in problem.phases for v in phase.system.vectors])
     e = Ends(Named(values_by_name, "phase"), Named({**parameters, **parameter_multipliers}, "parameter"))
-    figures = {n: stated(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
-    figures.update({n: stated(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
-    cost = stated("cost", problem.cost, e, scalar=True)
-    constraints = tuple(stated(f"constraints.{n}", c.value, e) for n, c in problem.constraints.items())
+    figures = {n: expression_of(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
+    figures.update({n: expression_of(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
+    cost = expression_of("cost", problem.cost, e, scalar=True)
+    constraints = tuple(expression_of(f"constraints.{n}", c.value, e) for n, c in problem.constraints.items())
     every = ca.vertcat(cost, *constraints, *figures.values())
     left = tuple(
         point.nx < len(point.names) and bool(ca.depends_on(every, of_phase[0][point.nx :]))
@@ -108,10 +108,10 @@ def unlinked_warnings(problem: TrajectoryProblem, symbols: EndSymbols) -> tuple[
             if v.name in common and v.name not in stated_names and not ca.depends_on(terms, symbols.phases[i][0][j])
         ]
         if loose:
-            few = ", ".join(loose[:4]) + (" ..." if len(loose) > 4 else "")
+            names = ", ".join(loose[:4]) + (" ..." if len(loose) > 4 else "")
             warnings.append(
-                f"unlinked: {few} of {phase.name} may begin anywhere, not where {before.name} ends: add the constraint"
-                f" linked({before.name}, {phase.name}), or give 'initial' what it jumps to"
+                f"unlinked: {names} of {phase.name} may begin anywhere, not where {before.name} ends: add the"
+                f" constraint linked({before.name}, {phase.name}), or give 'initial' what it jumps to"
             )
     return tuple(warnings)
 
@@ -159,7 +159,7 @@ class ProblemFunctions:
     def meshes(self, phase_meshes: Sequence[Mesh]) -> tuple[Mesh, ...]:
         """The meshes `phase_meshes` for the phases, with a point at the left end if the ends of a phase need one."""
         pairs = zip(phase_meshes, self.ends.left, strict=True)
-        return tuple(replace(mesh, left_point=left and not mesh.schemes[0].starts) for mesh, left in pairs)
+        return tuple(replace(mesh, left_point=left and not mesh.schemes[0].collocates_left_end) for mesh, left in pairs)
 
 
 def state(problem: TrajectoryProblem, *, residual: bool = True) -> ProblemFunctions:
@@ -174,35 +174,37 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> ProblemFuncti
     every = [(i, j) for i, phase in enumerate(problem.phases) for j in range(len(phase.integrals))]
     integral_variables = tuple(key for key in every if key not in direct)
     functions = []
-    formed: dict[Any, PointFunctions] = {}  # phases with the same equations share them
+    functions_by_key: dict[Any, PointFunctions] = {}  # phases with the same equations share them
     for i, point in enumerate(points):
         integrals = [j for phase, j in integral_variables if phase == i]
         weights = [(j, weight) for (phase, j), weight in direct.items() if phase == i]
         key = equal_key(point, integrals, weights) if len(points) > 1 else i
-        if key not in formed:
-            formed[key] = point_functions(point, integrals, weights)
-        functions.append(formed[key])
+        if key not in functions_by_key:
+            functions_by_key[key] = point_functions(point, integrals, weights)
+        functions.append(functions_by_key[key])
     return ProblemFunctions(problem, points, tuple(functions), ends, integral_variables, sample_points(points), direct)
 
 
-def with_compiled(statement: ProblemFunctions, options: Options, solves: int) -> ProblemFunctions:
-    """`statement` with compiled functions if `options.compile` requests them, or is auto and compilation pays. Those of
-    small models stay interpreted: a program compiles its functions as a whole (`interior/functions.py`).
+def with_compiled(problem_functions: ProblemFunctions, options: Options, solves: int) -> ProblemFunctions:
+    """`problem_functions`, compiled if `options.compile` requests that, or is auto and compilation pays. Those of small
+    models stay interpreted: a program compiles its functions as a whole (`interior/functions.py`).
 
     A failed compilation is logged; the interpreted functions give the same numbers.
     """
-    operations = max(functions.operations for functions in statement.functions)
+    operations = max(functions.operations for functions in problem_functions.functions)
     if operations <= SMALL and find_compiler() is not None:  # CasADi's calls of the points would take longer
-        return statement
+        return problem_functions
     pays = solves > SOLVES and operations > OPERATIONS
     if options.compile == "never" or (options.compile == "auto" and not pays):
-        return statement
+        return problem_functions
     try:
-        compiled_of = {id(functions): _compiled(functions) for functions in dict.fromkeys(statement.functions)}
-        return replace(statement, functions=tuple(compiled_of[id(functions)] for functions in statement.functions))
+        compiled_of = {id(functions): _compiled(functions) for functions in dict.fromkeys(problem_functions.functions)}
+        return replace(
+            problem_functions, functions=tuple(compiled_of[id(functions)] for functions in problem_functions.functions)
+        )
     except CompilerError as error:
         logger.warning("the trajectory problem is solved with interpreted functions: %s", error)
-        return statement
+        return problem_functions
 
 
 def _compiled(functions: PointFunctions) -> PointFunctions:
@@ -277,12 +279,12 @@ class SideBySide:
 def mapped(function: Any, points: SideBySide) -> Any:
     """The results (rows, count), side by side, of a function with one result at all `points`."""
     count = points.count
-    blocks, rest = divmod(count, BLOCK)
+    blocks, remainder = divmod(count, BLOCK)
     if not blocks or not function.is_a("SXFunction") or function.n_nodes() > SMALL:
         return function.map(count)(*points.arguments)
     block = function.map(BLOCK).expand()
-    many = block.map(blocks) if blocks > 1 else block
-    if not rest:
-        return many(*points.arguments)
+    mapped_blocks = block.map(blocks) if blocks > 1 else block
+    if not remainder:
+        return mapped_blocks(*points.arguments)
     first, last = points.parts()
-    return ca.horzcat(many(*first), function.map(rest)(*last))
+    return ca.horzcat(mapped_blocks(*first), function.map(remainder)(*last))

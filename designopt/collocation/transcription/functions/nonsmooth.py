@@ -71,12 +71,12 @@ def parts(point: CollocationPoint) -> Iterator[tuple[str, Any]]:
             yield f"{word} '{name}'", expressions[row]
 
 
-def _suspicious(statement: ProblemFunctions, i: int) -> bool:
+def _suspicious(problem_functions: ProblemFunctions, i: int) -> bool:
     """Whether there is any operation with a kink at all: a quick test of the functions of a point."""
     names = operation_names()
-    functions = [statement.functions[i].values, statement.functions[i].cost]
+    functions = [problem_functions.functions[i].values, problem_functions.functions[i].cost]
     if not all(function.is_a("SXFunction") for function in functions):  # compiled ones cannot be inspected
-        point = statement.points[i]
+        point = problem_functions.points[i]
         functions = [ca.Function("all", point.arguments, [point.equations(range(len(point.integrands)))[0]])]
     kinds = {names[f.instruction_id(k)] for f in functions for k in range(f.n_instructions())}
     return bool(kinds & {*WORDS, "call"})

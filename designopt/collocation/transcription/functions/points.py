@@ -69,9 +69,9 @@ class CollocationPoint:
         times = [ca.SX.sym("t0"), ca.SX.sym("tf")]
         self.w = ca.vertcat(*(symbols[n] for n in self.names))
         free = [t for t, is_free in zip(times, phase.free_times, strict=True) if is_free]
-        fixed = [t for t, is_free in zip(times, phase.free_times, strict=True) if not is_free]
+        fixed_times = [t for t, is_free in zip(times, phase.free_times, strict=True) if not is_free]
         self.theta = column([*(symbols[n] for n in self.parameter_names), *free])
-        self.constants = column([*(data[n] for n in self.constant_names), *fixed])
+        self.constants = column([*(data[n] for n in self.constant_names), *fixed_times])
         self.signals = column([data[n] for n in self.signal_names])
         self.fraction = ca.SX.sym("fraction")
         duration = times[1] - times[0]
@@ -83,30 +83,32 @@ class CollocationPoint:
         outputs: dict[str, Any] = {}
         self.outputs = system.outputs if system.output is not None else ()
         if system.output is not None:
-            y = _evaluated(phase, "output", system.output, arguments)
+            y = _system_expression(phase, "output", system.output, arguments)
             outputs = {v.name: y[i] for i, v in enumerate(system.outputs)}
             _check_outputs(phase, outputs, {**symbols, **data})
         values_by_name = {**symbols, **data, **outputs}
         self.symbols = Symbols({**values_by_name, **stacked(values_by_name, system.vectors)}, t)
         empty = ca.SX(0, 1)
         if form is None:
-            rates, residuals = _evaluated(phase, "rhs", system.rhs, arguments), empty
+            rates, residuals = _system_expression(phase, "rhs", system.rhs, arguments), empty
         else:
             full = (x, s, u, z, p, q, t)
-            rates = _evaluated(phase, "rates", form.rates, full)
-            residuals = _evaluated(phase, "residual", form.residual, full)
+            rates = _system_expression(phase, "rates", form.rates, full)
+            residuals = _system_expression(phase, "residual", form.residual, full)
         equations = system.algebraic_residual
-        algebraic = empty if equations is None else _evaluated(phase, "algebraic_residual", equations, arguments)
+        algebraic = (
+            empty if equations is None else _system_expression(phase, "algebraic_residual", equations, arguments)
+        )
         self.path_sizes: list[int] = []
         path = []
         for name, constraint in phase.path.items():
-            value = stated(f"{phase.name}: path.{name}", constraint.value, self.symbols)
+            value = expression_of(f"{phase.name}: path.{name}", constraint.value, self.symbols)
             self.path_sizes.append(value.numel())
             path.append(value)
         self.integrands = [
             ca.SX(0)  # a sum over samples is not a sum over points
             if integral.at is not None
-            else duration * stated(f"{phase.name}: integrals.{name}", integral.value, self.symbols, scalar=True)
+            else duration * expression_of(f"{phase.name}: integrals.{name}", integral.value, self.symbols, scalar=True)
             for name, integral in phase.integrals.items()
         ]
         self._outputs = column(list(outputs.values()))
@@ -212,11 +214,11 @@ def point_functions(
     )
 
 
-def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: bool = False) -> Any:
+def expression_of(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: bool = False) -> Any:
     """The column (SX) that a user's function returns, one number with `scalar`. Raises `ProblemError` with the
     field."""
     try:
-        returned = value(symbols)
+        result = value(symbols)
     except ProblemError:
         raise
     except (KeyError, AttributeError) as error:
@@ -225,9 +227,9 @@ def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: boo
         text = f"gives no expression ({_last_line(error)}): use operations and functions of CasADi, as ca.sin"
         raise ProblemError("model_not_symbolic", where, text) from error
     try:
-        column = ca.densify(ca.SX(returned))
+        column = ca.densify(ca.SX(result))
     except NotImplementedError as error:
-        text = f"gives {type(returned).__name__}, not an expression: return one"
+        text = f"gives {type(result).__name__}, not an expression: return one"
         raise ProblemError("bad_statement", where, text) from error
     if scalar and column.numel() != 1:
         text = f"gives {column.size1()} x {column.size2()} numbers, not one: add them up or name each one"
@@ -251,7 +253,7 @@ def _check_outputs(phase: Phase, outputs: Mapping[str, Any], variables: Mapping[
             raise ProblemError("bad_statement", f"{phase.name}: system {phase.system.name}", text)
 
 
-def _evaluated(phase: Phase, label: str, function: Any, arguments: Sequence[Any]) -> Any:
+def _system_expression(phase: Phase, label: str, function: Any, arguments: Sequence[Any]) -> Any:
     """An expression of the system. Raises `ProblemError` (model_not_symbolic) for a function that has none."""
     try:
         return function(*arguments)

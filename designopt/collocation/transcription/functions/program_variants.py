@@ -35,8 +35,8 @@ def check_expressions(functions: ProblemFunctions, problem: TrajectoryProblem) -
     before = functions.problem
     if _names(before) != _names(problem):
         return
-    for what in ("terms", "figures"):
-        _check_names(what, list(getattr(before, what)), list(getattr(problem, what)))
+    for table in ("terms", "figures"):
+        _check_names(table, list(getattr(before, table)), list(getattr(problem, table)))
     for built_phase, phase, point in zip(before.phases, problem.phases, functions.points, strict=True):
         _check_phase(functions, built_phase, phase, point)
     after = _functions(problem, before)
@@ -44,11 +44,11 @@ def check_expressions(functions: ProblemFunctions, problem: TrajectoryProblem) -
         names = ["cost", *(f"constraints.{n}" for n in before.constraints)]
         # a figure may have the name of a term, which it then replaces in the figures of the ends
         names += [f"{'figures' if n in before.figures else 'terms'}.{n}" for n in {**before.terms, **before.figures}]
-        cost, *further = after
-        limits = dict(zip(before.constraints, further, strict=False))
-        unlimited = further[len(limits) :]
-        terms = dict(zip(before.terms, unlimited, strict=False))
-        figures = dict(zip(before.figures, unlimited[len(terms) :], strict=True))
+        cost, *expressions = after
+        limits = dict(zip(before.constraints, expressions, strict=False))
+        remaining_expressions = expressions[len(limits) :]
+        terms = dict(zip(before.terms, remaining_expressions, strict=False))
+        figures = dict(zip(before.figures, remaining_expressions[len(terms) :], strict=True))
         constraints = {n: replace(c, value=limits[n]) for n, c in before.constraints.items()}
         variant = replace(before, cost=cost, constraints=constraints, terms=terms, figures=figures)
         ends_before, ends_after = functions.ends, end_symbols(variant, functions.points)
@@ -79,10 +79,10 @@ def _check_phase(built_functions: ProblemFunctions, built_phase: Phase, phase: P
         tables = (phase.path, phase.integrals, phase.samples)
         return [entry.value for table in tables for entry in table.values()]
 
-    same = built_phase.system is phase.system
-    if same and _equal(functions(built_phase), functions(phase)):
+    is_same_system = built_phase.system is phase.system
+    if is_same_system and _equal(functions(built_phase), functions(phase)):
         return
-    if not same:
+    if not is_same_system:
         for table in TABLES:
             before, after = ([v.name for v in getattr(s, table)] for s in (built_phase.system, phase.system))
             _check_names(f"{phase.name}: {table} of the system", before, after)

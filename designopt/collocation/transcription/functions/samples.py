@@ -21,7 +21,7 @@ from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Samples
-from designopt.collocation.transcription.functions.points import CollocationPoint, column, nonzeros, stated
+from designopt.collocation.transcription.functions.points import CollocationPoint, column, expression_of, nonzeros
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
@@ -53,7 +53,7 @@ class SamplePoint:
         self.signal_names = point.signal_names
         self.arguments = [*point.arguments, self.numbers]
         self.symbols = Symbols({**point.symbols, **numbers}, point.symbols.time)
-        self.value = stated(self.where, entry.value, self.symbols, scalar=kind == "sum")
+        self.value = expression_of(self.where, entry.value, self.symbols, scalar=kind == "sum")
 
     @property
     def size(self) -> int:
@@ -171,9 +171,9 @@ def sample_entries(
         _entries(everyone, nw + np.arange(len(theta)), np.tile(theta, (len(fractions), 1)), np.ones(len(fractions)))
     )
     sample, variable, columns, weights = (np.concatenate(part) for part in zip(*entries, strict=True))
-    used = weights != 0.0
-    order = np.lexsort((variable[used], sample[used]))
-    sample, variable, columns, weights = (part[used][order] for part in (sample, variable, columns, weights))
+    nonzero = weights != 0.0
+    order = np.lexsort((variable[nonzero], sample[nonzero]))
+    sample, variable, columns, weights = (part[nonzero][order] for part in (sample, variable, columns, weights))
     signals = begin + len(at.data) * len(fractions)
     return SampleEntries(
         fractions, sample, variable, columns, weights, begin, signals, signals + point.ns * len(fractions)

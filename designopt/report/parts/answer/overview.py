@@ -6,7 +6,7 @@ import numpy as np
 
 from designopt.counts import count, plural
 from designopt.plugin import report_part
-from designopt.report.labels import listed, number
+from designopt.report.labels import duration, listed
 from designopt.report.no_design import failed_baselines
 from designopt.report.notable import (
     best_program_warnings,
@@ -120,14 +120,6 @@ def _nothing(result: Result) -> str:
 def computing_time(result: Result) -> float:
     """Total time of evaluations and programs over the workers (s)."""
     return float(np.nansum(result.wall)) + sum(program.wall for program in result.programs())
-
-
-def duration(seconds: float) -> str:
-    """A time span in a suitable unit."""
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2 * size:
-            return f"{number(seconds / size, 3)} {unit}"
-    return f"{number(seconds, 3)} s"
 
 
 def _question(result: Result) -> str:

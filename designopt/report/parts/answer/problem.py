@@ -10,8 +10,7 @@ import numpy as np
 
 from designopt.counts import count, plural
 from designopt.plugin import InputFile, Plugin, Use, report_part
-from designopt.report.labels import number, stage_label, with_unit
-from designopt.report.parts.answer.overview import duration
+from designopt.report.labels import duration, number, stage_label, with_unit
 from designopt.report.section import Section, Table, with_a_value
 from designopt.store.provenance import recorded_remarks
 from designopt.store.result import Result

@@ -21,6 +21,9 @@ from designopt.store.views.tolerances import ENOUGH, ToleranceResults, enough_fo
 from designopt.study.sections.tolerances import ASSUMED
 from designopt.study.study import Tolerance
 
+#: Where designs lie that no rule chose.
+_ON, _BEHIND = "of the front", "behind the front"
+
 
 @report_part("tolerances", version=1)
 def tolerances(result: Result) -> Section | None:
@@ -38,7 +41,9 @@ def tolerances(result: Result) -> Section | None:
     named = {index: label for label, index in chosen.items()}
     several = len(result.problem.objectives) > 1  # else all others are worse
     order = [*named, *(i for i in range(len(tolerated)) if several and i not in named)]
-    further = len(order) - len(named)
+    on_front = np.isin(tolerated.rows[order[len(named) :]], result.front())
+    sizes = {_ON: int(on_front.sum()), _BEHIND: int((~on_front).sum())}
+    further = [f"{count(size)} {where}" for where, size in sizes.items() if size]
     most = plural(int(tolerated.is_recorded.sum(axis=1).max()), "neighbour")
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in (*fragile(result), *narrow_front(result))]
     if not fragile(result) and result.problem.constraints:
@@ -51,9 +56,7 @@ def tolerances(result: Result) -> Section | None:
         f"{most}, points of a Sobol' sequence within these tolerances.",
         findings=tuple(findings),
         tables=(_table(result, tolerated, order, named), _effects(result, tolerated, named)),
-        notes=(f"{plural(further, 'further design')} of the front are listed below the chosen designs.",)
-        if further
-        else (),
+        notes=(f"Further designs are listed below the chosen ones: {listed(further)}.",) if further else (),
     )
 
 
@@ -215,19 +218,21 @@ def _unit(result: Result, tolerance: Tolerance) -> str:
 
 
 def _table(result: Result, tolerated: ToleranceResults, order: list[int], named: dict[int, str]) -> Table:
-    """Results of the neighbours, design by design: the chosen ones, then others of the front."""
+    """Results of the neighbours, design by design: the chosen ones, then others of the front and behind it."""
     signs = np.array([o.sign for o in result.problem.objectives])
     values, worst, spread = objective_values(result), tolerated.worst(signs), tolerated.spread
     labels = objective_labels(result.problem)
     head = ["design", "row", "neighbours feasible", "share [%]", "matters most"]
     head += [name for label in labels for name in (label, "worst", "spread")]
-    rows = []
+    rows, front = [], set(result.front())
     for i in order:
         row = int(tolerated.rows[i])
         each = [float(v) for j in range(len(labels)) for v in (values[row, j], worst[i, j], spread[i, j])]
         feasible = f"{int(tolerated.feasible[i].sum())} of {int(tolerated.is_recorded[i].sum())}"
         share = 100.0 * float(tolerated.share[i])
-        rows.append((named.get(i, "of the front"), row, feasible, share, tolerated.matters(i) or "–", *each))
+        rows.append(
+            (named.get(i, _ON if row in front else _BEHIND), row, feasible, share, tolerated.matters(i) or "–", *each)
+        )
     note = "Worst value and standard deviation over all neighbours with a result."
     return Table("Designs within their tolerances", tuple(head), tuple(rows), visible_rows=40, note=note)
 

@@ -33,15 +33,15 @@ def _section(value: Any) -> Part:
     if "use" not in value:
         raise refused("'use' is missing (the name of a plugin)")
     name, settings = value["use"], {key: v for key, v in value.items() if key != "use"}
-    declared = as_part(name)
-    if declared is not None:
-        return Part(declared.use, {**declared.settings, **settings})
+    outer_part = as_part(name)
+    if outer_part is not None:
+        return Part(outer_part.use, {**outer_part.settings, **settings})
     if not isinstance(name, str):
         raise refused(f"'use' must be the name of a plugin, not {value_text(name)}", at="use")
     return Part(name, settings)
 
 
-def _named(value: Any) -> Part:
+def _part(value: Any) -> Part:
     return Part(value, {}, bare=True) if isinstance(value, str) else _section(value)
 
 
@@ -59,4 +59,4 @@ _SCHEMA = {"type": "object", "properties": {"use": {"type": "string"}}, "require
 #: A plugin section: ``{use: name, settings}``.
 PartSection = Annotated[Part, PlainValidator(_section), WithJsonSchema(_SCHEMA)]
 #: A plugin section that may be the plugin's name alone.
-NamedPart = Annotated[Part, PlainValidator(_named), WithJsonSchema({"anyOf": [{"type": "string"}, _SCHEMA]})]
+NamedPart = Annotated[Part, PlainValidator(_part), WithJsonSchema({"anyOf": [{"type": "string"}, _SCHEMA]})]

@@ -27,17 +27,17 @@ _DASHES = ("\u2212", "\u2013", "\u2014")
 POINT = "; write a decimal point, not a comma"
 
 
-def wrong_kind(expected: str, value: Any, hint: str = "") -> PydanticCustomError:
+def wrong_kind(expectation: str, value: Any, hint: str = "") -> PydanticCustomError:
     """``expected a number, not the word 'x'``; unions list the expectations of their members in one sentence."""
-    comma = POINT if "a number" in expected and isinstance(value, str) and _COMMA.match(value) else ""
-    sign = "; type the sign as -" if "a number" in expected and str(value).startswith(_DASHES) else ""
-    finding = Finding((), f"expected {expected}, not {value_text(value)}{hint}{comma}{sign}")
-    return PydanticCustomError("kind", "{expected}", {"finding": finding, "expected": expected})
+    comma = POINT if "a number" in expectation and isinstance(value, str) and _COMMA.match(value) else ""
+    sign = "; type the sign as -" if "a number" in expectation and str(value).startswith(_DASHES) else ""
+    finding = Finding((), f"expected {expectation}, not {value_text(value)}{hint}{comma}{sign}")
+    return PydanticCustomError("kind", "{expected}", {"finding": finding, "expected": expectation})
 
 
-def refused(message: str, **where: Any) -> PydanticCustomError:
-    """A value of the right kind that is not acceptable; `where` as in `Finding`."""
-    return PydanticCustomError("value", "{finding}", {"finding": Finding((), message, **where)})
+def refused(message: str, **location: Any) -> PydanticCustomError:
+    """A value of the right kind that is not acceptable; `location` as in `Finding`."""
+    return PydanticCustomError("value", "{finding}", {"finding": Finding((), message, **location)})
 
 
 def several(findings: Sequence[Finding]) -> ValidationError:

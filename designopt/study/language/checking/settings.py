@@ -45,19 +45,19 @@ def settings_type(plugin: Plugin) -> Checked:
 _checks: dict[tuple[int, frozenset[str] | None], tuple[Any, Checked]] = {}
 
 
-def once(what: Any, make: Callable[[], Checked], names: frozenset[str] | None = None) -> Checked:
-    """The check from `make`, created once for the object `what` and these `names`."""
-    entry = _checks.get((id(what), names))
+def cached_check(owner: Any, make: Callable[[], Checked], names: frozenset[str] | None = None) -> Checked:
+    """The check from `make`, created once for the object `owner` and these `names`."""
+    entry = _checks.get((id(owner), names))
     if entry is None:
         if len(_checks) >= 1024:
             _checks.clear()
-        entry = _checks[id(what), names] = what, make()
+        entry = _checks[id(owner), names] = owner, make()
     return entry[1]
 
 
 def field_type(field: Field) -> Checked:
     """The check for a value of `field`."""
-    return once(field, lambda: checker(field.annotation))
+    return cached_check(field, lambda: checker(field.annotation))
 
 
 def fields_type(name: str, fields: Mapping[str, Field], only: Collection[str] | None = None) -> Checked:
@@ -72,7 +72,7 @@ def fields_type(name: str, fields: Mapping[str, Field], only: Collection[str] | 
         except PluginError as error:
             raise PluginError(f"{name}: {error}") from None
 
-    return once(fields, make, names)
+    return cached_check(fields, make, names)
 
 
 def validate(plugin: P, data: Mapping[str, Any], read: Reader = NO_FILES) -> tuple[Use[P] | None, list[Finding]]:
@@ -145,7 +145,7 @@ def rows(fields: Mapping[str, Field], prefix: str = "") -> list[SettingRow]:
                 default="required" if field.required else "" if members else _default(field.default),
                 range=range_text(field.quantity),
                 meaning=field.quantity.description if field.quantity else "",
-                sampled=_sampled(field.quantity),
+                sampled=_sample_range(field.quantity),
             )
         )
         table.extend(rows(members, f"{prefix}{field.name}."))
@@ -160,7 +160,7 @@ def _default(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _sampled(quantity: Quantity | None) -> str:
+def _sample_range(quantity: Quantity | None) -> str:
     """The default range of a condition in a sample, in study-file form."""
     if quantity is None or quantity.sampled is None:
         return ""
@@ -179,9 +179,9 @@ def json_schema(plugin: Plugin) -> dict[str, Any]:
     return schema
 
 
-def describe(plugin: Plugin, *, settled: bool = False) -> str:
+def describe(plugin: Plugin, *, has_settings: bool = False) -> str:
     """The description of `plugin` for the author of its section, as text: ``designopt show NAME``. One that is
-    `settled` has the declarations for its settings."""
+    `has_settings` has the declarations for its settings."""
     parts = [f"{plugin.name} ({plugin.kind}, version {plugin.version})", plugin.description]
     parts.append(_table("settings", rows(plugin.settings)) or "settings: none")
     if isinstance(plugin, ModelPlugin):
@@ -189,9 +189,9 @@ def describe(plugin: Plugin, *, settled: bool = False) -> str:
             f"design inputs: the settings decide; those of a study: designopt show FILE.yaml, or with settings: "
             f"designopt show {plugin.name} --set model.SETTING=VALUE"
         )
-        any_name = by_settings if plugin.has_declares and not settled else "design inputs: any"
-        parts.append(_table("design inputs", _named(plugin.inputs)) or any_name)
-        parts.append(_table("scenario conditions", _named(plugin.conditions)) or "scenario conditions: any")
+        any_name = by_settings if plugin.has_declares and not has_settings else "design inputs: any"
+        parts.append(_table("design inputs", _input_rows(plugin.inputs)) or any_name)
+        parts.append(_table("scenario conditions", _input_rows(plugin.conditions)) or "scenario conditions: any")
         outputs = [replace(row, default="") for row in rows(plugin.outputs)]
         parts.append(_table("outputs", outputs))
         arrays = [
@@ -204,7 +204,7 @@ def describe(plugin: Plugin, *, settled: bool = False) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _named(fields: Mapping[str, Field] | None) -> list[SettingRow]:
+def _input_rows(fields: Mapping[str, Field] | None) -> list[SettingRow]:
     """Rows of design inputs or scenario conditions: an optional one has a default only if it is declared."""
     names = {name for name, field in (fields or {}).items() if not field.required and field.default is None}
     return [replace(row, default="") if row.name in names else row for row in rows(fields or {})]

@@ -44,34 +44,34 @@ def _integer(quantity: Quantity | None) -> Any:
     return plain(validate, {"type": "integer", **_bounds(quantity)})
 
 
-def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number") -> float:
+def amount_in(value: Any, quantity: Quantity | None, expectation: str = "a number") -> float:
     """The number `value` in the declared unit; a text may contain a unit (``12 kN/m``). Raises pydantic errors for
     others."""
     unit = quantity.unit if quantity else ""
-    amount = to_amount(value, expected + (f" in '{unit}'" if unit else ""))
+    amount = to_amount(value, expectation + (f" in '{unit}'" if unit else ""))
     if amount.unit is None or amount.unit == unit:
         return amount.value
     if quantity is None:
         raise refused(f"must be a plain number, without the unit '{amount.unit}'")
     try:
-        converted = units.convert(amount.value, amount.unit, unit)
+        number = units.convert(amount.value, amount.unit, unit)
     except units.UnitError as error:
         raise refused(f"incompatible units: {error}") from None
-    if not math.isfinite(converted):
+    if not math.isfinite(number):
         raise refused(f"the number is too large in {units.named(unit)}")
-    return converted
+    return number
 
 
-def to_amount(value: Any, expected: str = "a number") -> units.Amount:
+def to_amount(value: Any, expectation: str = "a number") -> units.Amount:
     """A finite number with its given unit. Raises pydantic errors for others."""
     if not is_number(value) and not isinstance(value, str):
-        raise wrong_kind(expected, value)
+        raise wrong_kind(expectation, value)
     if isinstance(value, str):
         try:
             amount = units.parse_amount(value)
         except units.UnitError as error:
             if str(error).endswith("is not a number"):
-                raise wrong_kind(expected, value) from None
+                raise wrong_kind(expectation, value) from None
             raise refused(str(error)) from None
     else:
         try:

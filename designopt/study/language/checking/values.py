@@ -41,18 +41,18 @@ def checker(annotation: Any) -> Checked:
 known_checker = functools.lru_cache(maxsize=64)(checker)
 
 
-def check(against: Checked, data: Any, read: Reader) -> tuple[Any, list[Finding]]:
+def check(against: Checked, data: Any, reader: Reader) -> tuple[Any, list[Finding]]:
     """The checked value and the mistakes in `data`; invalid parts of the value are None.
 
     So are missing keys, and keys that an unknown key probably meant: their mistakes are reported, and later checks
     treat them as given but unknown.
     """
     try:
-        return against.validate_python(data, context={"read": read}), []
+        return against.validate_python(data, context={"read": reader}), []
     except ValidationError as error:
         mistakes = list(findings(error))
     try:
-        return against.validate_python(data, context={"read": read, "lenient": True}), mistakes
+        return against.validate_python(data, context={"read": reader, "lenient": True}), mistakes
     except ValidationError:
         return None, mistakes
 

@@ -50,7 +50,7 @@ def _call(name: str, parts: list[tuple[Any, Slopes]]) -> tuple[Any, Slopes]:
     if name in ("min", "max"):
         for operand, its in parts[1:]:
             first = value <= operand if name == "min" else value >= operand
-            slopes = _sum(_where(first, slopes), _where(~first, its))
+            slopes = _sum(_piecewise(first, slopes), _piecewise(~first, its))
             value = np.minimum(value, operand) if name == "min" else np.maximum(value, operand)
         return value, slopes
     if name == "abs":
@@ -82,7 +82,7 @@ def _times(slopes: Slopes, factor: Any) -> Slopes:
     return {name: slope * factor for name, slope in slopes.items()}
 
 
-def _where(condition: Any, slopes: Slopes) -> Slopes:
+def _piecewise(condition: Any, slopes: Slopes) -> Slopes:
     """The derivatives where `condition` holds, else 0 (not NaN, because the other branch is not used)."""
     return {name: np.where(condition, slope, 0.0) for name, slope in slopes.items()}
 

@@ -127,7 +127,7 @@ class Expression:
 
     def in_unit(self, unit: str, target: str) -> Expression:
         """A bound expression with values in `unit`, converted to `target`. Raises `units.UnitError`."""
-        return Expression(_scaled(self.root, unit, target), self.source)
+        return Expression(_in_unit(self.root, unit, target), self.source)
 
     def rescaled(self, conversion_of: Mapping[str, tuple[float, float]]) -> Expression:
         """A bound expression in which each name of `conversion_of` (factor, offset) stands for ``factor * name +
@@ -160,18 +160,18 @@ def _render(term: Term) -> str:
     if term.kind == "call":
         return f"{term.text}({', '.join(_render(p) for p in term.parts)})"
     if term.kind == "neg":
-        return "-" + _wrapped(term.parts[0], _RANK["neg"])
+        return "-" + _in_parentheses(term.parts[0], _RANK["neg"])
     left, right = term.parts
     if term.kind in RELATIONS:
         return f"{_render(left)} {term.kind} {_render(right)}"
     rank = _RANK[term.kind]
     if term.kind == "**":
-        return f"{_wrapped(left, rank + 1)}**{_wrapped(right, _RANK['neg'])}"
+        return f"{_in_parentheses(left, rank + 1)}**{_in_parentheses(right, _RANK['neg'])}"
     space = " " if rank == 2 else ""
-    return f"{_wrapped(left, rank)}{space}{term.kind}{space}{_wrapped(right, rank + 1)}"
+    return f"{_in_parentheses(left, rank)}{space}{term.kind}{space}{_in_parentheses(right, rank + 1)}"
 
 
-def _wrapped(term: Term, rank: int) -> str:
+def _in_parentheses(term: Term, rank: int) -> str:
     """The term's text, in parentheses if it binds less tightly than `rank`."""
     text = _render(term)
     return f"({text})" if _RANK.get(term.kind, 9) < rank else text
@@ -233,7 +233,7 @@ def _bind(term: Term, unit_of: Mapping[str, str | None]) -> tuple[Term, str | No
     if term.kind == "neg" or term.text == "abs":
         return _with(term, [bound[0][0]]), bound[0][1]
     if term.kind in ("+", "-", *RELATIONS) or term.text in ("min", "max"):
-        parts, unit = _unified(bound)
+        parts, unit = _in_common_unit(bound)
         return _with(term, parts), unit
     if term.kind == "**":
         return _bind_power(term, *bound)
@@ -245,7 +245,7 @@ def _bind(term: Term, unit_of: Mapping[str, str | None]) -> tuple[Term, str | No
             return _with(term, [first]), None
         if not units.same_dimension(unit, ""):
             raise _misfit(f"'{term.text}' needs a number without a unit; this one is in '{unit}'", first)
-        return _with(term, [_scaled(first, unit, "")]), ""
+        return _with(term, [_in_unit(first, unit, "")]), ""
     second, second_unit = bound[1]
     parts = [first, second]
     if unit is None and second_unit is None:
@@ -253,7 +253,7 @@ def _bind(term: Term, unit_of: Mapping[str, str | None]) -> tuple[Term, str | No
     return _with(term, parts), units.product(unit or "", second_unit or "", 1.0 if term.kind == "*" else -1.0)
 
 
-def _unified(bound: list[tuple[Term, str | None]]) -> tuple[list[Term], str | None]:
+def _in_common_unit(bound: list[tuple[Term, str | None]]) -> tuple[list[Term], str | None]:
     """All members in the unit of the first that has one."""
     unit = next((u for _, u in bound if u is not None), None)
     if unit is None:
@@ -262,7 +262,7 @@ def _unified(bound: list[tuple[Term, str | None]]) -> tuple[list[Term], str | No
     for term, term_unit in bound:
         if term_unit is not None and not units.same_dimension(term_unit, unit):
             raise _misfit(f"incompatible units: {units.named(term_unit)} with {units.named(unit)}", term)
-        parts.append(term if term_unit is None else _scaled(term, term_unit, unit))
+        parts.append(term if term_unit is None else _in_unit(term, term_unit, unit))
     return parts, unit
 
 
@@ -271,7 +271,7 @@ def _bind_power(term: Term, base: tuple[Term, str | None], power: tuple[Term, st
     if power[1] is not None:
         if not units.same_dimension(power[1], ""):
             raise _misfit(f"an exponent has no unit; this one is in '{power[1]}'", exponent)
-        exponent = _scaled(exponent, power[1], "")
+        exponent = _in_unit(exponent, power[1], "")
     occurrences: list[tuple[str, int, int]] = []
     _collect(exponent, occurrences)
     if not base[1]:
@@ -285,7 +285,7 @@ def _bind_power(term: Term, base: tuple[Term, str | None], power: tuple[Term, st
     return _with(term, [base[0], exponent]), units.raised(base[1], constant)
 
 
-def _scaled(term: Term, unit: str, target: str) -> Term:
+def _in_unit(term: Term, unit: str, target: str) -> Term:
     factor, offset = units.factor_offset(unit, target)
     if offset:
         raise _misfit(f"'{unit}' and '{target}' have different zeros; use only one of them in an expression", term)

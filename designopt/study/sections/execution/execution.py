@@ -40,8 +40,8 @@ def execution(
     for position, name in enumerate(arrays):
         if model and name is not None and name not in model.arrays:
             suggestion = f"{nearest_or_all(name, model.arrays)}" if model.arrays else ": it declares none"
-            where: Path = (*path, "arrays", position) if isinstance(arrays, list) else (*path, "arrays", name)
-            ctx.add(where, f"model '{model.name}' has no array '{name}'{suggestion}", key="")
+            array_path: Path = (*path, "arrays", position) if isinstance(arrays, list) else (*path, "arrays", name)
+            ctx.add(array_path, f"model '{model.name}' has no array '{name}'{suggestion}", key="")
         if analysis and isinstance(arrays, dict) and arrays[name] not in ("all", "failed"):
             ctx.add((*path, "arrays", name), "without objectives there is no front; write all or failed")
     for name in settings.get("at_most", {}):
@@ -59,7 +59,7 @@ def execution(
         timeout=settings.get("timeout"),
         grace=settings.get("grace", plain.grace),
         retries={**plain.retries, **settings.get("retries", {})},
-        on_failure={**plain.on_failure, **{key: what for key, what in failure.items() if key not in _SHARES}},
+        on_failure={**plain.on_failure, **{key: action for key, action in failure.items() if key not in _SHARES}},
         arrays=dict.fromkeys(arrays, "all" if analysis else "front") if isinstance(arrays, list) else dict(arrays),
         stop_if_share_above=failure.get("stop_if_share_above"),
         after=failure.get("after", plain.after),

@@ -56,7 +56,7 @@ def stages(ctx: Context, study_sections: Mapping[str, Any], goals: Goals) -> Pla
                 ctx.add((), f"'{key}' belongs to a study without 'stages'; put it into a stage", key=key)
         if sections == []:
             ctx.add(("stages",), "at least one stage is needed")
-        return _listed(ctx, sections or [], goals)
+        return _stage_list(ctx, sections or [], goals)
     if "solver" not in study_sections:
         ctx.add((), "'stages' is missing (or 'solver', for a single stage)")
         return Placements([], [])
@@ -64,7 +64,7 @@ def stages(ctx: Context, study_sections: Mapping[str, Any], goals: Goals) -> Pla
     return Placements([Placed(Stage(use.plugin.name, use, budget), ())] if use else [], [plugin])
 
 
-def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
+def _stage_list(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
     placed_stages: list[Placed] = []
     solvers: list[SolverPlugin | None] = []
     all_names = [section and section["name"] for section in sections]
@@ -98,7 +98,7 @@ def _search(
     if plugin is not None and part is not None:
         limits = section.get("budget", {})
         unknown = limits is None or limits.get("evaluations", 0) is None  # reported elsewhere
-        use = ctx.settings(plugin, _counted(plugin, part, 1 if unknown else budget.evaluations), (*path, "solver"))
+        use = ctx.settings(plugin, _with_count(plugin, part, 1 if unknown else budget.evaluations), (*path, "solver"))
         if use is not None and "population" not in part.settings:
             use = _for_budget(use, budget)
     if plugin is not None:
@@ -106,7 +106,7 @@ def _search(
     return plugin, use, budget
 
 
-def _counted(plugin: SolverPlugin, part: Part, evaluations: int | None) -> Part:
+def _with_count(plugin: SolverPlugin, part: Part, evaluations: int | None) -> Part:
     """The section with its required number of designs set to the budget's `evaluations` by default."""
     counts = [name for name in COUNTS if name in plugin.settings and plugin.settings[name].required]
     if evaluations is None or not counts:
@@ -167,8 +167,8 @@ def _budget_needed(ctx: Context, plugin: SolverPlugin, section: Mapping[str, Any
         message = "give 'evaluations' or 'wall' too: without a feasible design there is no hypervolume that could grow"
         ctx.add((*path, "budget"), message)
     else:
-        where = path or ("solver",)
-        ctx.add(where, f"solver '{plugin.name}' searches until it is stopped: 'budget' is missing")
+        solver_path = path or ("solver",)
+        ctx.add(solver_path, f"solver '{plugin.name}' searches until it is stopped: 'budget' is missing")
 
 
 def against_problem(ctx: Context, placed_stages: Sequence[Placed], problem: Any) -> None:

@@ -59,7 +59,7 @@ def _store(ctx: Context, name: str, path: Path) -> str | None:
         ctx.add(path, f"{name[:80]!r} is not the name of a folder")
         return None
     absolute = os.path.isabs(name)
-    if absolute and not ctx.typed(path):
+    if absolute and not ctx.on_command_line(path):
         ctx.add(path, "a store is a path relative to the study file and below its folder; give others with --set")
         return None
     if not absolute and base is None:

@@ -60,7 +60,7 @@ def sampled(
 ) -> list[Scenario]:
     """The scenarios of the sample at `path`, at most `limit`; none if it is invalid."""
     before = len(ctx.findings)
-    settings, use = _checked(ctx, section, path, limit)
+    settings, use = _sampler_and_settings(ctx, section, path, limit)
     if settings is None:
         return []
     spreads = _spreads(ctx, settings, model, path)
@@ -89,7 +89,7 @@ def generator(seed: int, section: str | int, name: str) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
-def _checked(
+def _sampler_and_settings(
     ctx: Context, section: Mapping[str, Any], path: Path, limit: int
 ) -> tuple[dict[str, Any] | None, Use[SolverPlugin] | None]:
     """The valid keys of the sample itself, and its sampler with the settings among them."""
@@ -116,7 +116,7 @@ def _checked(
         return TypeAdapter(table("sample", {**sample_keys, **sampler_settings}))
 
     try:
-        against = settings.once(plugin or SampleSection, make)
+        against = settings.cached_check(plugin or SampleSection, make)
     except PluginError as error:
         ctx.add(path, str(error), at="use")
         return None, None
@@ -130,11 +130,11 @@ def _checked(
         return sample_settings, None
     plugin_settings = {**{n: section[n] for n in sampler_settings if n in section}, "samples": sample_settings["count"]}
     use, wrong = settings.validate(plugin, plugin_settings, ctx.read)
-    ctx.findings.extend(_renamed(finding).below(path) for finding in wrong)
+    ctx.findings.extend(_for_count(finding).below(path) for finding in wrong)
     return sample_settings, use
 
 
-def _renamed(finding: Finding) -> Finding:
+def _for_count(finding: Finding) -> Finding:
     """A message of a sampler about `samples`, rewritten for `count`."""
     if finding.path[:1] != ("samples",):
         return finding

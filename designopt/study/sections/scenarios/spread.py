@@ -226,7 +226,7 @@ def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: 
         ctx.add(path, "the model takes an integer here; use 'low' and 'high', or 'values'")
         return None
     mean = _number(ctx, section.get("mean"), item, (*path, "mean"))
-    low, high = admitted(item)
+    low, high = model_range(item)
     limits = {key: _number(ctx, section[key], item, (*path, key)) for key in ("low", "high") if key in section}
     bounds = {key: value for key, value in limits.items() if value is not None}
     deviation = _difference(ctx, section.get("deviation"), item, (*path, "deviation"))
@@ -241,7 +241,7 @@ def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: 
     return Normal(float(mean), deviation, float(low), float(high))
 
 
-def admitted(item: Field | None) -> tuple[float, float]:
+def model_range(item: Field | None) -> tuple[float, float]:
     """The range admitted by the model, ends included."""
     q = item.quantity if item is not None else None
     if q is None:

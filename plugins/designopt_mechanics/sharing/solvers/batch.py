@@ -35,22 +35,22 @@ class Variables:
 
     def best_and_slope(self, s: Floats) -> tuple[Floats, Floats]:
         """That x and dx/ds, both (v, n)."""
-        unclipped, slope = self.cost.inverse(s)
-        x = np.minimum(np.maximum(unclipped, self.lower), self.upper)
-        return x, slope * (x == unclipped)
+        free_minimum, slope = self.cost.inverse(s)
+        x = np.minimum(np.maximum(free_minimum, self.lower), self.upper)
+        return x, slope * (x == free_minimum)
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Problems of n frames with v variables and m rows: `matrix` (m, v, n), `needed` (m, n)."""
+    """Problems of n frames with v variables and m rows: `matrix` (m, v, n), `right_side` (m, n)."""
 
     matrix: Matrices | FullMatrices
-    needed: Floats
+    right_side: Floats
     variables: Variables
 
     def take(self, frames: Frames) -> Batch:
         """Some of the frames."""
-        return Batch(self.matrix.take(frames), self.needed[:, frames], self.variables.take(frames))
+        return Batch(self.matrix.take(frames), self.right_side[:, frames], self.variables.take(frames))
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,15 +55,15 @@ def kernel() -> Kernel | None:
         logger.info("muscle forces are shared with numpy, which is slower: %s", error)
         return None
     function.restype = ctypes.c_longlong
-    return lambda formulation: _solved(function, formulation)
+    return lambda formulation: _block_solutions(function, formulation)
 
 
-def _solved(function: Any, formulation: Formulation) -> BlockSolutions:
+def _block_solutions(function: Any, formulation: Formulation) -> BlockSolutions:
     cost, (n, m, v) = formulation.cost, formulation.matrix.shape
     wide = [np.broadcast_to(t, (v, t.shape[1])) for t in (cost.weight, cost.exponent, cost.quadratic, cost.linear)]
     arrays = [
         np.ascontiguousarray(array, dtype=np.float64)
-        for array in (formulation.matrix, formulation.needed, formulation.lower, formulation.upper, *wide)
+        for array in (formulation.matrix, formulation.right_side, formulation.lower, formulation.upper, *wide)
     ]
     solutions = BlockSolutions(
         np.empty((n, v)),

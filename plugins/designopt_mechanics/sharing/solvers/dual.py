@@ -24,7 +24,7 @@ def solve_dual(batch: Batch, *, runs: int = 1) -> DualSolution:
 
     The frames are `runs` motions of the same length, one after the other.
     """
-    frames = batch.needed.shape[1]
+    frames = batch.right_side.shape[1]
     length = frames // runs
     solution = DualSolution.empty(*batch.matrix.shape)
     guess: Floats | None = None
@@ -36,7 +36,7 @@ def solve_dual(batch: Batch, *, runs: int = 1) -> DualSolution:
         in_turn = (of_one + length * np.arange(runs)[:, None]).ravel()
         in_turn = in_turn[left[in_turn]]
         part = batch if len(in_turn) == frames else batch.take(in_turn)
-        solution.assign(in_turn, _solved(part, None if guess is None else guess[:, in_turn]))
+        solution.assign(in_turn, _solution(part, None if guess is None else guess[:, in_turn]))
         left[in_turn] = False
         guess = _between(solution, runs) if stride > 1 else None
     return solution
@@ -49,25 +49,28 @@ def _between(solution: DualSolution, runs: int) -> Floats | None:
     every = np.arange(length)
     for run in range(runs):
         in_run = slice(run * length, (run + 1) * length)
-        some = np.flatnonzero(solution.converged[in_run])
-        if len(some) < 2:
+        converged_frames = np.flatnonzero(solution.converged[in_run])
+        if len(converged_frames) < 2:
             return None
-        guess[:, in_run] = [np.interp(every, some, row_values[some]) for row_values in solution.multipliers[:, in_run]]
+        guess[:, in_run] = [
+            np.interp(every, converged_frames, row_values[converged_frames])
+            for row_values in solution.multipliers[:, in_run]
+        ]
     return guess
 
 
-def _solved(batch: Batch, guess: Floats | None) -> DualSolution:
+def _solution(batch: Batch, guess: Floats | None) -> DualSolution:
     """From a `guess` (m, n): the first step in parts that stay in the cache, then all frames that are left together."""
     if guess is None:
-        return newton(batch, first_multipliers(batch), guessed=False)
-    frames = batch.needed.shape[1]
+        return newton(batch, first_multipliers(batch), warm_start=False)
+    frames = batch.right_side.shape[1]
     size = max(64, _CACHED // (batch.matrix.numbers + 4 * batch.matrix.shape[1]))
     if frames <= size:
         return newton(batch, guess)
     solution = DualSolution.empty(*batch.matrix.shape)
     for begin in range(0, frames, size):
         part = slice(begin, begin + size)
-        solution.assign(part, newton(batch.take(part), guess[:, part], most=1))
+        solution.assign(part, newton(batch.take(part), guess[:, part], max_iterations=1))
     left = np.flatnonzero(~solution.converged)
     if len(left):
         solution.assign(left, newton(batch.take(left), solution.multipliers[:, left]))
@@ -84,11 +87,11 @@ def first_multipliers(batch: Batch) -> Floats:
     if cost.is_quadratic:
         diagonal = np.broadcast_to(1.0 / cost.quadratic, matrix.shape[1:])
         at_zero = np.clip(-cost.linear * diagonal, variables.lower, variables.upper)
-        missing = batch.needed - matrix.times(np.broadcast_to(at_zero, matrix.shape[1:]))
+        missing = batch.right_side - matrix.times(np.broadcast_to(at_zero, matrix.shape[1:]))
         return solve_definite(matrix.normal(diagonal), missing)
     squares = Cost(np.zeros((1, 1)), cost.exponent, cost.quadratic + 2.0 * cost.weight, cost.linear, saturating=False)
-    plain = Batch(matrix, batch.needed, Variables(variables.lower, variables.upper, squares))
-    x = newton(plain, first_multipliers(plain), guessed=False).x
+    plain = Batch(matrix, batch.right_side, Variables(variables.lower, variables.upper, squares))
+    x = newton(plain, first_multipliers(plain), warm_start=False).x
     free = ((x > variables.lower) & (x < variables.upper)).astype(np.float64)
     if cost.saturating:
         x = np.clip(x, -0.999, 0.999)

@@ -43,7 +43,7 @@ class _State:
     def at(cls, batch: Batch, multipliers: Floats, s: Floats | None = None) -> _State:
         """At `multipliers` (m, n), for which A^T lambda is `s` (v, n), if it is known."""
         x, slope = batch.variables.best_and_slope(batch.matrix.transposed_times(multipliers) if s is None else s)
-        return cls(multipliers, x, slope, batch.matrix.times(x) - batch.needed)
+        return cls(multipliers, x, slope, batch.matrix.times(x) - batch.right_side)
 
     def take(self, frames: Integers) -> _State:
         return _State(*(part[:, frames] for part in (self.multipliers, self.x, self.slope, self.residual)))
@@ -55,35 +55,35 @@ class _State:
         self.residual[:, frames] = part.residual
 
 
-def newton(batch: Batch, start: Floats, *, guessed: bool = True, most: int = _ITERATIONS) -> DualSolution:
-    """Solve all frames from multipliers `start` (m, n), in at most `most` steps.
+def newton(batch: Batch, start: Floats, *, warm_start: bool = True, max_iterations: int = _ITERATIONS) -> DualSolution:
+    """Solve all frames from multipliers `start` (m, n), in at most `max_iterations` steps.
 
-    Starts `guessed` from solutions of neighbouring frames need next to no damping.
+    A `warm_start` from solutions of neighbouring frames needs next to no damping.
     """
-    frames = batch.needed.shape[1]
+    frames = batch.right_side.shape[1]
     state = _State.at(batch, start)
     solution = DualSolution.empty(*batch.matrix.shape)
     index = np.arange(frames)
-    size = np.maximum(1.0, np.abs(batch.needed).max(axis=0))
-    damping = np.full(frames, _GUESSED_DAMPING if guessed else _DAMPING)
-    for iteration in range(most + 1):
+    size = np.maximum(1.0, np.abs(batch.right_side).max(axis=0))
+    damping = np.full(frames, _GUESSED_DAMPING if warm_start else _DAMPING)
+    for iteration in range(max_iterations + 1):
         error = np.abs(state.residual).max(axis=0)
-        left = (error <= _TOLERANCE * size) | (damping > _MOST_DAMPING) | (iteration == most)
-        proved = np.zeros(len(index), dtype=np.bool_)
+        left = (error <= _TOLERANCE * size) | (damping > _MOST_DAMPING) | (iteration == max_iterations)
+        infeasible = np.zeros(len(index), dtype=np.bool_)
         if iteration >= _PATIENCE:
-            proved = _infeasible(batch, state)
-            left |= proved
+            infeasible = _infeasible(batch, state)
+            left |= infeasible
         if left.any():
-            finished = np.flatnonzero(left)
-            good = error[finished] <= _ACCEPTED * size[finished]
+            columns = np.flatnonzero(left)
+            good = error[columns] <= _ACCEPTED * size[columns]
             solution.assign(
-                index[finished],
+                index[columns],
                 DualSolution(
-                    state.x[:, finished],
-                    state.multipliers[:, finished],
+                    state.x[:, columns],
+                    state.multipliers[:, columns],
                     good,
-                    np.full(len(finished), iteration),
-                    proved[finished] & ~good,
+                    np.full(len(columns), iteration),
+                    infeasible[columns] & ~good,
                 ),
             )
             stay = np.flatnonzero(~left)
@@ -110,7 +110,7 @@ def _infeasible(batch: Batch, state: _State) -> Mask:
     s = batch.matrix.transposed_times(state.multipliers)
     bound = np.where(s > 0, batch.variables.upper, batch.variables.lower)
     largest_moment = np.where(s == 0.0, 0.0, s * np.where(s == 0.0, 0.0, bound))
-    needed_moment = state.multipliers * batch.needed
+    needed_moment = state.multipliers * batch.right_side
     size = np.abs(largest_moment).sum(axis=0) + np.abs(needed_moment).sum(axis=0)
     with np.errstate(invalid="ignore"):
         return np.asarray(needed_moment.sum(axis=0) - largest_moment.sum(axis=0) > _MARGIN * size)
@@ -137,13 +137,13 @@ def _search(batch: Batch, start: _State, direction: Floats) -> tuple[_State, Int
     bad = np.flatnonzero((state.residual**2).sum(axis=0) > (1.0 - _FALL) * before)
     if not len(bad):
         return state, halvings
-    some, along = batch.take(bad), direction[:, bad]
-    s, turned = some.matrix.transposed_times(start.multipliers[:, bad]), some.matrix.transposed_times(along)
-    tried = (len(s), -1)
+    part, along = batch.take(bad), direction[:, bad]
+    s, ds = part.matrix.transposed_times(start.multipliers[:, bad]), part.matrix.transposed_times(along)
+    shape = (len(s), -1)
     x = batch.variables.take(np.tile(bad, len(_STEPS))).best(
-        (s[:, None] + _STEPS[:, None] * turned[:, None]).reshape(tried)
+        (s[:, None] + _STEPS[:, None] * ds[:, None]).reshape(shape)
     )
-    slopes = np.einsum("vsn,vn->sn", x.reshape(len(s), len(_STEPS), -1), turned) - (some.needed * along).sum(axis=0)
+    slopes = np.einsum("vsn,vn->sn", x.reshape(len(s), len(_STEPS), -1), ds) - (part.right_side * along).sum(axis=0)
     falling = slopes <= 0.0
     falling[-1] = True
     low = falling.argmax(axis=0)
@@ -151,6 +151,6 @@ def _search(batch: Batch, start: _State, direction: Floats) -> tuple[_State, Int
     rise = slopes[high, each] - slopes[low, each]
     share = np.where(rise > 0.0, -slopes[low, each] / np.where(rise > 0.0, rise, 1.0), 0.0)
     step = _STEPS[low] + (_STEPS[high] - _STEPS[low]) * share
-    state.assign(bad, _State.at(some, start.multipliers[:, bad] + step * along, s + step * turned))
+    state.assign(bad, _State.at(part, start.multipliers[:, bad] + step * along, s + step * ds))
     halvings[bad] = low
     return state, halvings

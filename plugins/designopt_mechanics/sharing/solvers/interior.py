@@ -109,7 +109,7 @@ class _Conditions:
 
 def solve_interior(problem: ConvexProblem) -> InteriorSolution:
     """Solve all frames from the middle of the bounds."""
-    frames = len(problem.needed)
+    frames = len(problem.right_side)
     point = _first(problem)
     converged = np.zeros(frames, dtype=np.bool_)
     iterations = np.zeros(frames, dtype=np.int64)
@@ -121,7 +121,7 @@ def solve_interior(problem: ConvexProblem) -> InteriorSolution:
             conditions = _conditions(problem, current, active)
             residual = conditions.residual()
             mean, largest = conditions.product(current)
-            size = np.maximum(1.0, np.abs(problem.needed[active]).max(axis=1))
+            size = np.maximum(1.0, np.abs(problem.right_side[active]).max(axis=1))
             fine = (residual <= _RESIDUAL * size) & (largest <= _PRODUCT)
             left = fine | (last_step[active] == 0.0) | ~np.isfinite(residual) | (iteration == _ITERATIONS)
             if left.any():
@@ -136,8 +136,8 @@ def solve_interior(problem: ConvexProblem) -> InteriorSolution:
             centring = np.clip((1.0 - last_step[active]) ** 2, 0.01, 0.5)
             target = np.maximum(centring * mean, 0.1 * _PRODUCT)
             direction = _direction(problem, current, conditions, target, active)
-            moved, last_step[active] = _searched(problem, current, conditions, direction, target, active)
-            point.assign(active, moved)
+            next_point, last_step[active] = _line_search(problem, current, conditions, direction, target, active)
+            point.assign(active, next_point)
     return InteriorSolution(np.clip(point.x, problem.lower, problem.upper), point.y, point.w, converged, iterations)
 
 
@@ -147,7 +147,7 @@ def _first(problem: ConvexProblem) -> _Point:
     floor = np.where(np.isfinite(low), low, np.where(np.isfinite(up), up - 1.0, -0.5))
     ceiling = np.where(np.isfinite(up), up, np.where(np.isfinite(low), low + 1.0, 0.5))
     x = np.where(low == up, low, 0.5 * (floor + ceiling))
-    one = np.ones((frames, variables))
+    ones = np.ones((frames, variables))
     bounded_low, bounded_up = np.isfinite(low) & (low < up), np.isfinite(up) & (low < up)
     count = problem.limits.count if problem.limits else 0
     t = np.ones((frames, count))
@@ -156,8 +156,8 @@ def _first(problem: ConvexProblem) -> _Point:
     return _Point(
         x,
         np.zeros((frames, rows)),
-        one * bounded_low,
-        one * bounded_up,
+        ones * bounded_low,
+        ones * bounded_up,
         np.ones((frames, count)),
         t,
         np.where(bounded_low, x - np.where(bounded_low, low, 0.0), np.inf),
@@ -170,7 +170,7 @@ def _conditions(problem: ConvexProblem, point: _Point, frames: Integers) -> _Con
     free = lower < upper
     gradient, hessian = problem.objective.at(point.x, frames)
     matrix = problem.matrix[frames]
-    rows = times(matrix, point.x) - problem.needed[frames]
+    rows = times(matrix, point.x) - problem.right_side[frames]
     matrix = matrix * free[:, None, :]
     stationarity = gradient - transposed_times(matrix, point.y) - point.low + point.up
     gradients = np.zeros((len(frames), 0, point.x.shape[1]))
@@ -210,12 +210,12 @@ def _direction(
     kind: type[Dense] | type[Arrow] = Arrow if arrow else Dense
     system = kind(conditions.hessian, barrier, conditions.gradients, point.w / point.t, conditions.free)
     solution_columns = system.solve(np.concatenate([conditions.matrix.transpose(0, 2, 1), right[:, :, None]], axis=2))
-    solved, particular = solution_columns[:, :, :-1], solution_columns[:, :, -1]
-    schur = np.matmul(conditions.matrix, solved).transpose(1, 2, 0)
+    columns, particular = solution_columns[:, :, :-1], solution_columns[:, :, -1]
+    schur = np.matmul(conditions.matrix, columns).transpose(1, 2, 0)
     x, y = particular, np.zeros(conditions.rows.shape)
     for _ in range(_REFINED):
-        more = solve_definite(schur, -(conditions.rows + times(conditions.matrix, x)).T).T
-        x, y = x + times(solved, more), y + more
+        dy = solve_definite(schur, -(conditions.rows + times(conditions.matrix, x)).T).T
+        x, y = x + times(columns, dy), y + dy
     low = mu / point.below - point.low - point.low / point.below * x
     up = mu / point.above - point.up + point.up / point.above * x
     change = system.limit_products(right + transposed_times(conditions.matrix, y), x)
@@ -224,7 +224,7 @@ def _direction(
     return _Point(x, y, low, up, w, t, x, -x)
 
 
-def _searched(
+def _line_search(
     problem: ConvexProblem,
     point: _Point,
     conditions: _Conditions,
@@ -247,18 +247,18 @@ def _searched(
         step = np.minimum(step, _SHARE * towards.min(axis=1, initial=np.inf))
     step = np.where(np.isfinite(direction.x).all(axis=1) & np.isfinite(step), step, 0.0)
     before = conditions.norm(point, target)
-    moved = point.moved(direction, step)
+    next_point = point.moved(direction, step)
     bad = np.flatnonzero(step > 0)
     for _ in range(_HALVINGS):
-        tried = moved.take(bad)
-        tried_conditions = _conditions(problem, tried, frames[bad])
-        falls = tried_conditions.norm(tried, target[bad]) <= (1.0 - 0.01 * step[bad]) * before[bad]
-        refused = ~(falls | (tried_conditions.residual() <= _NOISE))
-        bad = bad[refused]
+        trial = next_point.take(bad)
+        tried_conditions = _conditions(problem, trial, frames[bad])
+        falls = tried_conditions.norm(trial, target[bad]) <= (1.0 - 0.01 * step[bad]) * before[bad]
+        rises = ~(falls | (tried_conditions.residual() <= _NOISE))
+        bad = bad[rises]
         if not len(bad):
             break
         step[bad] *= 0.5
-        moved.assign(bad, point.take(bad).moved(direction.take(bad), step[bad]))
+        next_point.assign(bad, point.take(bad).moved(direction.take(bad), step[bad]))
     step[bad] = 0.0
-    moved.assign(step == 0.0, point.take(step == 0.0))
-    return moved, step
+    next_point.assign(step == 0.0, point.take(step == 0.0))
+    return next_point, step

@@ -52,10 +52,10 @@ class EntryPattern:
         return cls(rows, columns, _adding_up(rows, m), _adding_up(columns, v), first, second, by_pair, below)
 
 
-def _adding_up(places: Index, size: int) -> Any:
-    """The sparse matrix (size, e) that sums entries with the same index in `places` (e,)."""
-    entries = np.arange(len(places))
-    return scipy.sparse.csr_array((np.ones(len(places)), (places, entries)), shape=(size, len(places)))
+def _adding_up(indices: Index, size: int) -> Any:
+    """The sparse matrix (size, e) that sums entries with the same index in `indices` (e,)."""
+    entries = np.arange(len(indices))
+    return scipy.sparse.csr_array((np.ones(len(indices)), (indices, entries)), shape=(size, len(indices)))
 
 
 @dataclass(frozen=True, eq=False)

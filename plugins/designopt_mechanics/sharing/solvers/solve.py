@@ -51,30 +51,30 @@ def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
             interior_solution.converged,
             interior_solution.iterations,
         )
-    compiled = kernel() if formulation.cost.invertible and not _steep(formulation.cost) else None
-    return _by_arrays(formulation) if compiled is None else _by_kernel(formulation, compiled)
+    solve_compiled = kernel() if formulation.cost.invertible and not _steep(formulation.cost) else None
+    return _by_arrays(formulation) if solve_compiled is None else _by_kernel(formulation, solve_compiled)
 
 
-def _by_kernel(formulation: Formulation, compiled: Kernel) -> FrameSolutions:
+def _by_kernel(formulation: Formulation, solve_compiled: Kernel) -> FrameSolutions:
     """All frames by the compiled method, and what it leaves unsolved by the interior-point method."""
-    solutions = compiled(formulation)
+    solutions = solve_compiled(formulation)
     x, multipliers, iterations = solutions.x, solutions.multipliers, solutions.iterations
     unsolved = solutions.outcomes == Outcome.UNSOLVED
     for b in np.flatnonzero(unsolved.any(axis=0)):
         rows, columns = np.flatnonzero(solutions.row_blocks == b), np.flatnonzero(solutions.column_blocks == b)
         block = _Block.from_formulation(formulation, rows, columns, np.ones(formulation.matrix.shape[1:], dtype=bool))
         part = FrameSolutions(x[:, columns], multipliers[:, rows], ~unsolved[:, b], iterations)
-        repeated = _finished(formulation, block, part, np.zeros(len(x), dtype=np.bool_))
-        x[:, columns], multipliers[:, rows] = repeated.x, repeated.multipliers
-        iterations = np.maximum(iterations, repeated.iterations)
-        solutions.outcomes[unsolved[:, b] & repeated.converged, b] = Outcome.CONVERGED
+        retry = _complete(formulation, block, part, np.zeros(len(x), dtype=np.bool_))
+        x[:, columns], multipliers[:, rows] = retry.x, retry.multipliers
+        iterations = np.maximum(iterations, retry.iterations)
+        solutions.outcomes[unsolved[:, b] & retry.converged, b] = Outcome.CONVERGED
     return FrameSolutions(x, multipliers, (solutions.outcomes == Outcome.CONVERGED).all(axis=1), iterations)
 
 
 def _by_arrays(formulation: Formulation) -> FrameSolutions:
     """All frames by operations on arrays of frames, blocks of the same form together."""
     frames, m, v = formulation.matrix.shape
-    solved = FrameSolutions(
+    solutions = FrameSolutions(
         np.empty((frames, v)),
         np.zeros((frames, m)),
         np.ones(frames, dtype=np.bool_),
@@ -82,24 +82,24 @@ def _by_arrays(formulation: Formulation) -> FrameSolutions:
     )
     is_entry = np.asarray((formulation.matrix != 0).any(axis=0))
     for group in _blocks_by_form(formulation, is_entry):
-        for block, part in zip(group, _solved(formulation, group), strict=True):
-            solved.x[:, block.columns] = part.x
-            solved.multipliers[:, block.rows] = part.multipliers[:, : len(block.rows)]
-            solved.converged[:] &= part.converged
-            solved.iterations[:] = np.maximum(solved.iterations, part.iterations)
-    return solved
+        for block, part in zip(group, _solutions(formulation, group), strict=True):
+            solutions.x[:, block.columns] = part.x
+            solutions.multipliers[:, block.rows] = part.multipliers[:, : len(block.rows)]
+            solutions.converged[:] &= part.converged
+            solutions.iterations[:] = np.maximum(solutions.iterations, part.iterations)
+    return solutions
 
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A connected part of the problem: its `rows` and `columns`, `needed` (n, m), bounds (v, n or 1), `cost`.
+    """A connected part of the problem: its `rows` and `columns`, `right_side` (n, m), bounds (v, n or 1), `cost`.
 
     `is_entry` (m, v) marks the entries of the matrix. Muscles without a row have an empty one.
     """
 
     rows: Integers
     columns: Integers
-    needed: Floats
+    right_side: Floats
     lower: Floats
     upper: Floats
     cost: Cost
@@ -117,7 +117,7 @@ class _Block:
         return cls(
             rows,
             columns,
-            np.zeros((len(formulation.needed), 1)) if empty else formulation.needed[:, rows],
+            np.zeros((len(formulation.right_side), 1)) if empty else formulation.right_side[:, rows],
             _narrow(formulation.lower[:, columns].T),
             _narrow(formulation.upper[:, columns].T),
             formulation.cost.rows(columns),
@@ -154,42 +154,45 @@ def _blocks_by_form(formulation: Formulation, is_entry: Mask) -> list[list[_Bloc
     return list(groups.values())
 
 
-def _solved(formulation: Formulation, group: list[_Block]) -> list[FrameSolutions]:
+def _solutions(formulation: Formulation, group: list[_Block]) -> list[FrameSolutions]:
     """The solutions of blocks of the same form."""
-    first, frames = group[0], len(formulation.needed)
+    first, frames = group[0], len(formulation.right_side)
     cost = first.cost
     if not cost.invertible or _steep(cost):
         none = np.zeros(frames, dtype=np.bool_)
         return [
-            _finished(
+            _complete(
                 formulation,
                 block,
                 FrameSolutions(
-                    np.zeros((frames, len(block.columns))), np.zeros(block.needed.shape), none, none.astype(np.int64)
+                    np.zeros((frames, len(block.columns))),
+                    np.zeros(block.right_side.shape),
+                    none,
+                    none.astype(np.int64),
                 ),
                 none,
             )
             for block in group
         ]
-    needed = np.concatenate([block.needed.T for block in group], axis=1)
+    right_side = np.concatenate([block.right_side.T for block in group], axis=1)
     variables = Variables(first.lower, first.upper, cost)
-    dual_solution = solve_dual(Batch(_matrices(formulation, group), needed, variables), runs=len(group))
+    dual_solution = solve_dual(Batch(_matrices(formulation, group), right_side, variables), runs=len(group))
     parts = []
     for i, block in enumerate(group):
         in_run = slice(i * frames, (i + 1) * frames)
-        solved = FrameSolutions(
+        solution = FrameSolutions(
             dual_solution.x[:, in_run].T,
             dual_solution.multipliers[:, in_run].T,
             dual_solution.converged[in_run],
             dual_solution.iterations[in_run],
         )
-        parts.append(_finished(formulation, block, solved, dual_solution.infeasible[in_run]))
+        parts.append(_complete(formulation, block, solution, dual_solution.infeasible[in_run]))
     return parts
 
 
 def _matrices(formulation: Formulation, group: list[_Block]) -> Matrices | FullMatrices:
     """Those of blocks of the same form, one after the other."""
-    is_entry, frames = group[0].is_entry, np.arange(len(formulation.needed))
+    is_entry, frames = group[0].is_entry, np.arange(len(formulation.right_side))
     if is_full(is_entry):
         return FullMatrices(np.concatenate([block.matrix(formulation, frames) for block in group]))
     pattern = EntryPattern.from_mask(is_entry)
@@ -199,24 +202,26 @@ def _matrices(formulation: Formulation, group: list[_Block]) -> Matrices | FullM
     return Matrices(pattern, np.concatenate(entries, axis=1))
 
 
-def _finished(formulation: Formulation, block: _Block, solved: FrameSolutions, hopeless: Mask) -> FrameSolutions:
+def _complete(formulation: Formulation, block: _Block, solution: FrameSolutions, hopeless: Mask) -> FrameSolutions:
     """The solution of a block with the frames that are left, and not `hopeless`, by the interior-point method."""
-    left = np.flatnonzero(~solved.converged & ~hopeless)
+    left = np.flatnonzero(~solution.converged & ~hopeless)
     if not len(left):
-        return solved
+        return solution
     objective = replace(formulation, cost=block.cost.take(left)).problem().objective
     shape = (len(left), len(block.columns))
     lower, upper = (
         np.broadcast_to(bound if bound.shape[1] == 1 else bound[:, left], shape[::-1]).T
         for bound in (block.lower, block.upper)
     )
-    repeated = solve_interior(
-        ConvexProblem(objective, block.matrix(formulation, left), block.needed[left], np.array(lower), np.array(upper))
+    retry = solve_interior(
+        ConvexProblem(
+            objective, block.matrix(formulation, left), block.right_side[left], np.array(lower), np.array(upper)
+        )
     )
-    x, multipliers = np.array(solved.x), np.array(solved.multipliers)
-    x[left], multipliers[left] = repeated.x, repeated.multipliers
-    converged, iterations = np.array(solved.converged), np.array(solved.iterations)
-    converged[left], iterations[left] = repeated.converged, repeated.iterations
+    x, multipliers = np.array(solution.x), np.array(solution.multipliers)
+    x[left], multipliers[left] = retry.x, retry.multipliers
+    converged, iterations = np.array(solution.converged), np.array(solution.iterations)
+    converged[left], iterations[left] = retry.converged, retry.iterations
     return FrameSolutions(x, multipliers, converged, iterations)
 
 
@@ -228,7 +233,7 @@ def _narrow(bounds: Floats) -> Floats:
 def _stages(formulation: Formulation) -> FrameSolutions:
     """The strict smallest maximum: muscles that hold the maximum up are fixed there, and the next largest is sought."""
     assert formulation.limits is not None
-    first, *further = formulation.limits.parts
+    first, *other_limits = formulation.limits.parts
     assert isinstance(first, LinearLimits)
     k = first.count
     lower, upper, right = formulation.lower.copy(), formulation.upper.copy(), np.zeros(first.right.shape)
@@ -248,7 +253,7 @@ def _stages(formulation: Formulation) -> FrameSolutions:
         right[is_fixed] = _FAR
         limits = (
             LinearLimits(first.matrix[stage], right[stage], first.arrow),
-            *(limit.take(stage) for limit in further),
+            *(limit.take(stage) for limit in other_limits),
         )
         part = replace(formulation.take(stage), lower=lower[stage], upper=upper[stage], limits=AllLimits(limits))
         answer = solve_interior(part.problem())
@@ -266,10 +271,12 @@ def blocks(pattern: Mask) -> list[tuple[Integers, Integers]]:
     Columns without an entry form a last block without rows, if there are any.
     """
     m = len(pattern)
-    joined = (pattern.astype(np.int64) @ pattern.T.astype(np.int64) + np.eye(m, dtype=np.int64)) > 0
-    while not np.array_equal(further := (joined.astype(np.int64) @ joined.astype(np.int64)) > 0, joined):
-        joined = further
-    label = joined.argmax(axis=1)  # the first row that each hangs together with
+    connections = (pattern.astype(np.int64) @ pattern.T.astype(np.int64) + np.eye(m, dtype=np.int64)) > 0
+    while not np.array_equal(
+        next_connections := (connections.astype(np.int64) @ connections.astype(np.int64)) > 0, connections
+    ):
+        connections = next_connections
+    label = connections.argmax(axis=1)  # the first row that each hangs together with
     components = []
     for first in np.unique(label):
         rows = np.flatnonzero(label == first)

@@ -39,15 +39,15 @@ class ConvexLimits(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ConvexProblem:
-    """``min f(x) subject to matrix x = needed, lower <= x <= upper, limits(x) <= 0`` in each of n frames.
+    """``min f(x) subject to matrix x = right_side, lower <= x <= upper, limits(x) <= 0`` in each of n frames.
 
-    `matrix` (n, m, v), `needed` (n, m), `lower` and `upper` (n, v), infinite without a bound. A variable with equal
+    `matrix` (n, m, v), `right_side` (n, m), `lower` and `upper` (n, v), infinite without a bound. A variable with equal
     bounds is fixed.
     """
 
     objective: ConvexCost
     matrix: Floats
-    needed: Floats
+    right_side: Floats
     lower: Floats
     upper: Floats
     limits: ConvexLimits | None = None

@@ -99,13 +99,13 @@ class Cost:
 
     def inverse(self, s: Floats) -> tuple[Floats, Floats]:
         """The x at which the slope is `s` (variables, frames), and dx/ds, which broadcasts with it."""
-        rest = s - self.linear
+        difference = s - self.linear
         if self.is_quadratic:
-            return rest / self.quadratic, 1.0 / self.quadratic
-        size = np.abs(rest)
+            return difference / self.quadratic, 1.0 / self.quadratic
+        size = np.abs(difference)
         x = self._inverse_of_size(size)
         curvature = np.maximum(self.curvature(x), 1e-300)
-        return np.copysign(x, rest), 1.0 / curvature
+        return np.copysign(x, difference), 1.0 / curvature
 
     def _inverse_of_size(self, size: Floats) -> Floats:
         """The x >= 0 at which the slope without its constant is `size` >= 0."""
@@ -113,12 +113,12 @@ class Cost:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.saturating:
                 ratio = size / w
-                curved = np.where(w > 0, ratio / np.sqrt(1.0 + ratio * ratio), np.inf)
-                curved = np.where((w > 0) & ~np.isfinite(ratio), 1.0, curved)
+                curve_x = np.where(w > 0, ratio / np.sqrt(1.0 + ratio * ratio), np.inf)
+                curve_x = np.where((w > 0) & ~np.isfinite(ratio), 1.0, curve_x)
             else:
-                curved = np.where(w > 0, (size / (w * p)) ** (1.0 / (p - 1.0)), np.inf)
+                curve_x = np.where(w > 0, (size / (w * p)) ** (1.0 / (p - 1.0)), np.inf)
             straight = np.where(q > 0, size / q, np.inf)
-        x = np.minimum(curved, straight)
+        x = np.minimum(curve_x, straight)
         if not np.any((w > 0) & (q > 0)):
             return np.asarray(x)
         has_both = np.broadcast_to((w > 0) & (q > 0), x.shape)

@@ -16,16 +16,16 @@ from designopt_mechanics.sharing.statement.limits import AllLimits, LinearLimits
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """The moment balance of muscles in n frames: ``matrix a + optimal r = needed``, with bounds `lower`, `upper` (n,
-    k).
+    """The moment balance of muscles in n frames: ``matrix a + optimal r = right_side``, with bounds `lower`, `upper`
+    (n, k).
 
     `matrix` (n, m, k) is the generalised force of each muscle at activation 1, `strength` and `passive` (n, k) N,
-    `passive_moments` (n, m) those of the passive forces, already subtracted from `needed`. `effort` (k,) or (n, k) is
-    the factor of the activation in the criterion, F / F_o for stresses, else 1.
+    `passive_moments` (n, m) those of the passive forces, already subtracted from `right_side`. `effort` (k,) or (n, k)
+    is the factor of the activation in the criterion, F / F_o for stresses, else 1.
     """
 
     matrix: Floats
-    needed: Floats
+    right_side: Floats
     lower: Floats
     upper: Floats
     strength: Floats
@@ -41,9 +41,9 @@ def formulate(balance: Balance, reserves: Reserves, terms: Terms, scales: Floats
     """
     frames, m, k = balance.matrix.shape
     _check(balance, reserves, terms)
-    helped = np.flatnonzero(reserves.optimal)
+    reserve_rows = np.flatnonzero(reserves.optimal)
     signs = (1.0, -1.0) if reserves.p == 1.0 else (1.0,)
-    columns = [(i, sign) for sign in signs for i in helped]
+    columns = [(i, sign) for sign in signs for i in reserve_rows]
     smallest_maximum = isinstance(terms.criterion, MinMax)
     commands = k if terms.synergies is None else terms.synergies.shape[1]
     v = commands + len(columns) + smallest_maximum
@@ -80,7 +80,7 @@ def formulate(balance: Balance, reserves: Reserves, terms: Terms, scales: Floats
     quadratic, linear, offset = _reactions(balance, terms, to_activation)
     return Formulation(
         matrix / sizes[:, None],
-        balance.needed / sizes,
+        balance.right_side / sizes,
         lower,
         upper,
         Cost(cost.weight / scale, cost.exponent, cost.quadratic / scale, cost.linear / scale, cost.saturating),
@@ -177,9 +177,9 @@ def _cost(
         if isinstance(criterion, Power) and 1.0 < criterion.p < 2.0:
             raise ValueError(f"tracking works with an exponent of 1 or at least 2, not with {criterion.p:g}")
         signal = terms.tracking.signals * (1.0 if scales is None else scales)
-        followed = np.isfinite(signal)
-        signal = np.where(followed, signal, 0.0)
-        quadratic += 2.0 * terms.tracking.weight * followed
+        is_measured = np.isfinite(signal)
+        signal = np.where(is_measured, signal, 0.0)
+        quadratic += 2.0 * terms.tracking.weight * is_measured
         linear -= 2.0 * terms.tracking.weight * signal
         constant += terms.tracking.weight * (signal**2).sum(axis=1)
     extra = columns + isinstance(criterion, MinMax)
@@ -195,16 +195,16 @@ def _cost(
     if isinstance(criterion, MinMax):
         tail[2, -1] = 1.0
 
-    def joined(of_muscles: Floats, of_rest: Floats) -> Floats:
-        same = (of_muscles == of_muscles[0]).all()
+    def join(of_muscles: Floats, of_rest: Floats) -> Floats:
+        uniform = (of_muscles == of_muscles[0]).all()
         joined_values = np.concatenate([of_muscles, np.broadcast_to(of_rest, (frames, extra))], axis=1).T
-        return np.ascontiguousarray(joined_values[:, :1] if same else joined_values)
+        return np.ascontiguousarray(joined_values[:, :1] if uniform else joined_values)
 
     cost = Cost(
-        joined(weight, tail[0]),
+        join(weight, tail[0]),
         np.append(exponent, tail[3])[:, None],
-        joined(quadratic, tail[1]),
-        joined(linear, tail[2]),
+        join(quadratic, tail[1]),
+        join(linear, tail[2]),
         isinstance(criterion, SoftSaturation),
     )
     return cost, constant
@@ -223,9 +223,9 @@ def _reactions(
         offset, gain = _affine(balance, reaction.offset, reaction.gain, to_activation)
         if reaction.component is not None:
             offset, gain = offset[:, [reaction.component]], gain[:, [reaction.component]]
-        more = 2.0 * reaction.weight * np.matmul(gain.transpose(0, 2, 1), gain)
+        hessian = 2.0 * reaction.weight * np.matmul(gain.transpose(0, 2, 1), gain)
         slope = 2.0 * reaction.weight * np.einsum("ncv,nc->nv", gain, offset)
-        quadratic = more if quadratic is None else quadratic + more
+        quadratic = hessian if quadratic is None else quadratic + hessian
         linear = slope if linear is None else linear + slope
         constant = constant + reaction.weight * (offset**2).sum(axis=1)
     return quadratic, linear, constant
@@ -261,10 +261,10 @@ def _limits(balance: Balance, terms: Terms, to_activation: Floats) -> AllLimits 
         if reaction.component is None:
             parts.append(NormLimit(offset, gain))
         else:
-            one, limit_offset = gain[:, [reaction.component]], offset[:, [reaction.component]]
+            row, limit_offset = gain[:, [reaction.component]], offset[:, [reaction.component]]
             parts.append(
                 LinearLimits(
-                    np.concatenate([one, -one], axis=1),
+                    np.concatenate([row, -row], axis=1),
                     np.concatenate([1.0 - limit_offset, 1.0 + limit_offset], axis=1),
                 )
             )

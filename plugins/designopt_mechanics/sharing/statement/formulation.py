@@ -39,14 +39,14 @@ class Terms:
 class Formulation:
     """The problems of n frames with m rows and v variables.
 
-    `matrix` (n, m, v) and `needed` (n, m) are relative to the sizes `rows` (m,) of the rows, the cost is relative to
-    `scale`. `lower`, `upper` (n, v). `to_activation` (k, v) and `to_reserve` (m, v) map the variables. `cost` is a
+    `matrix` (n, m, v) and `right_side` (n, m) are relative to the sizes `rows` (m,) of the rows, the cost is relative
+    to `scale`. `lower`, `upper` (n, v). `to_activation` (k, v) and `to_reserve` (m, v) map the variables. `cost` is a
     function of the variables, or of ``inner x`` (i, v) if that is given; `quadratic` (n, v, v), `linear` (n, v) and
     `constant` (n,) are added to it.
     """
 
     matrix: Floats
-    needed: Floats
+    right_side: Floats
     lower: Floats
     upper: Floats
     cost: Cost
@@ -69,7 +69,7 @@ class Formulation:
         """The problems of some frames."""
         return Formulation(
             self.matrix[frames],
-            self.needed[frames],
+            self.right_side[frames],
             self.lower[frames],
             self.upper[frames],
             self.cost.take(frames),
@@ -87,7 +87,7 @@ class Formulation:
     def problem(self) -> ConvexProblem:
         """For the interior-point method."""
         objective = _Objective(self.cost, self.inner, self.quadratic, self.linear)
-        return ConvexProblem(objective, self.matrix, self.needed, self.lower, self.upper, self.limits)
+        return ConvexProblem(objective, self.matrix, self.right_side, self.lower, self.upper, self.limits)
 
     def value(self, x: Floats) -> Floats:
         """(n,) the cost of the variables `x` (n, v) in the units of the criterion."""

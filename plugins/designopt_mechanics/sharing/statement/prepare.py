@@ -120,7 +120,7 @@ def _work(
     passive_moments = np.einsum("nmk,nk->nm", arms, passive)
     return Balance(
         matrix=arms * strength[:, None, :],
-        needed=balance.moments[frames] - passive_moments,
+        right_side=balance.moments[frames] - passive_moments,
         lower=lower[frames],
         upper=upper[frames],
         strength=strength,

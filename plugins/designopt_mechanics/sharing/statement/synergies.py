@@ -15,9 +15,9 @@ _ROUNDS, _STILL = 500, 1e-9
 
 def command_matrix(synergies: Mapping[str, Mapping[str, float]], muscles: tuple[str, ...]) -> Floats:
     """(k, s) how commands move the `muscles`: the synergies, then the muscles that are in none, each by its own."""
-    shared = [[moved.get(name, 0.0) for name in muscles] for moved in synergies.values()]
-    alone = [i for i in range(len(muscles)) if not any(moved[i] for moved in shared)]
-    return np.column_stack([np.array(shared).T.reshape(len(muscles), -1), np.eye(len(muscles))[:, alone]])
+    weights = [[synergy.get(name, 0.0) for name in muscles] for synergy in synergies.values()]
+    alone = [i for i in range(len(muscles)) if not any(synergy[i] for synergy in weights)]
+    return np.column_stack([np.array(weights).T.reshape(len(muscles), -1), np.eye(len(muscles))[:, alone]])
 
 
 def factored(signals: Floats, count: int, *, seed: int = 0, starts: int = 5) -> tuple[Floats, Floats, float]:

@@ -40,10 +40,10 @@ def coupled(
             continue
         part = formulation.take(run)
         room = np.diff(time[run]) / tau
-        good, answer, lam, steps = _solved(part, room, x[run], part.needed, None)
+        good, answer, lam, steps = _solution(part, room, x[run], part.right_side, None)
         lack = None if good else _lack(part, room, x[run])
         if lack is not None and (short := np.abs(lack).max(axis=1) > _SHORT).any():
-            good, answer, lam, steps = _solved(part, room, x[run], part.needed - lack, None)
+            good, answer, lam, steps = _solution(part, room, x[run], part.right_side - lack, None)
             if good:
                 _too_fast(diagnosis, run, short, np.where(short[:, None], lack, 0.0) * part.rows)
         if good:
@@ -78,12 +78,12 @@ def _lack(part: Formulation, room: Floats, start: Floats) -> Floats | None:
     None if the solver failed: its last residual is no shortfall.
     """
     weight = (part.rows / part.rows.max()) ** 2
-    good, answer, _, _ = _solved(part, room, start, part.needed, weight)
-    return part.needed - np.einsum("nmv,nv->nm", part.matrix, answer) if good else None
+    good, answer, _, _ = _solution(part, room, start, part.right_side, weight)
+    return part.right_side - np.einsum("nmv,nv->nm", part.matrix, answer) if good else None
 
 
-def _solved(
-    part: Formulation, room: Floats, start: Floats, needed: Floats, shortfall: Floats | None
+def _solution(
+    part: Formulation, room: Floats, start: Floats, right_side: Floats, shortfall: Floats | None
 ) -> tuple[bool, Floats, Floats, int]:
     """Whether it converged, variables (n, v), multipliers (n, m), iterations.
 
@@ -93,17 +93,17 @@ def _solved(
     n, m, v = part.matrix.shape
     x = ca.SX.sym("x", v, n)
     rows = ca.horzcat(*(_sparse(part.matrix[k]) @ x[:, k] for k in range(n)))
-    moved = _sparse(part.to_activation) @ x
-    rate = moved[:, 1:] - moved[:, :-1]
-    sides = [(ca.vec(rate), np.repeat(-room, moved.rows()), np.repeat(room, moved.rows()))]
+    activations = _sparse(part.to_activation) @ x
+    rate = activations[:, 1:] - activations[:, :-1]
+    sides = [(ca.vec(rate), np.repeat(-room, activations.rows()), np.repeat(room, activations.rows()))]
     for limit in part.limits.parts if part.limits is not None else ():
-        value = _limited(limit, x, n)
+        value = _limit_values(limit, x, n)
         sides.append((value, np.full(value.numel(), -np.inf), np.zeros(value.numel())))
     if shortfall is None:
-        sides.insert(0, (ca.vec(rows), needed.ravel(), needed.ravel()))
+        sides.insert(0, (ca.vec(rows), right_side.ravel(), right_side.ravel()))
         cost = _cost(part, x, n)
     else:
-        cost = ca.sumsqr(ca.repmat(ca.DM(np.sqrt(shortfall)), 1, n) * (rows - ca.DM(needed.T)))
+        cost = ca.sumsqr(ca.repmat(ca.DM(np.sqrt(shortfall)), 1, n) * (rows - ca.DM(right_side.T)))
     program = {"x": ca.vec(x), "f": cost, "g": ca.vertcat(*(g for g, _, _ in sides))}
     quiet: dict[str, Any] = {
         "print_time": False,
@@ -160,7 +160,7 @@ def _power(value: Any, p: float) -> Any:
     return value**p if p % 2.0 == 0.0 else ca.sqrt(value**2 + 1e-24) ** p
 
 
-def _limited(limit: LinearLimits | NormLimit, x: Any, n: int) -> Any:
+def _limit_values(limit: LinearLimits | NormLimit, x: Any, n: int) -> Any:
     """What may not be positive of all frames."""
     parts = []
     for k in range(n):

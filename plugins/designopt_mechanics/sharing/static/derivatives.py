@@ -73,9 +73,9 @@ def cost_slopes(sharing: Sharing) -> FrameDerivatives:
     frames = sharing.frames
     good = np.asarray(sharing.status[frames] < 100)[:, None]
     multipliers = np.where(good, sharing.multipliers[frames], 0.0)
-    pulled = np.einsum("nmk,nm->nk", sharing.balance.arms[frames], multipliers)
+    force_slopes = np.einsum("nmk,nm->nk", sharing.balance.arms[frames], multipliers)
     activations = np.nan_to_num(sharing.activations[frames])
-    return _spread(sharing, multipliers, -pulled * activations, -pulled)
+    return _spread(sharing, multipliers, -force_slopes * activations, -force_slopes)
 
 
 def _spread(sharing: Sharing, *parts: Floats) -> FrameDerivatives:

@@ -31,7 +31,7 @@ class Diagnosis:
 
 def diagnose(formulation: Formulation, frame_solutions: FrameSolutions, passive_moments: Floats) -> Diagnosis:
     """A frame that has not converged is infeasible if this is proved, else it is reported as not converged."""
-    frames, m = formulation.needed.shape
+    frames, m = formulation.right_side.shape
     diagnosis = Diagnosis(
         np.where(frame_solutions.converged, SharingStatus.OPTIMAL, SharingStatus.NOT_CONVERGED).astype(np.int64),
         np.array(frame_solutions.x),
@@ -69,9 +69,9 @@ def margins(sharing: Sharing) -> Floats:
     rows that no muscle crosses. NaN in frames with bad input; frames beyond a rate limit are treated as independent.
     """
     formulation, frames = sharing.formulation, sharing.frames
-    helped = formulation.to_reserve != 0
-    crossed = ((formulation.matrix != 0) & ~helped.any(axis=0)).any(axis=(0, 2))
-    idle = helped[crossed].any(axis=0)
+    is_reserve = formulation.to_reserve != 0
+    has_muscle = ((formulation.matrix != 0) & ~is_reserve.any(axis=0)).any(axis=(0, 2))
+    idle = is_reserve[has_muscle].any(axis=0)
     alone = replace(
         formulation, lower=np.where(idle, 0.0, formulation.lower), upper=np.where(idle, 0.0, formulation.upper)
     )

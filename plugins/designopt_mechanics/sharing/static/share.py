@@ -50,8 +50,8 @@ def share(
     Never raises for a single frame: frames whose numbers are missing, that are infeasible or do not converge have that
     status. Raises `ValueError` for muscles or terms that do not fit.
     """
-    prepared = prepare(balance, muscles, terms or Terms(), reserves)
-    work, terms, reserves = prepared.work, prepared.terms, prepared.reserves
+    inputs = prepare(balance, muscles, terms or Terms(), reserves)
+    work, terms, reserves = inputs.work, inputs.terms, inputs.reserves
     scales = np.ones(len(muscles.names))
     if terms.tracking is not None and terms.tracking.free_scale:
         scales = fitted_scales(work, reserves, terms)
@@ -63,13 +63,13 @@ def share(
     diagnosis = diagnose(formulation, frame_solutions, work.passive_moments)
     if terms.rate_limit is not None:
         frame_solutions = coupled(
-            formulation, balance.time[prepared.frames], terms.rate_limit, frame_solutions, diagnosis
+            formulation, balance.time[inputs.frames], terms.rate_limit, frame_solutions, diagnosis
         )
-    return _assembled(prepared, muscles, formulation, frame_solutions, diagnosis, scales, reserve_warning)
+    return _sharing(inputs, muscles, formulation, frame_solutions, diagnosis, scales, reserve_warning)
 
 
-def _assembled(
-    prepared: Prepared,
+def _sharing(
+    inputs: Prepared,
     muscles: Muscles,
     formulation: Formulation,
     frame_solutions: FrameSolutions,
@@ -78,34 +78,34 @@ def _assembled(
     reserve_warning: float | None,
 ) -> Sharing:
     """Everything of all frames, NaN in those without an answer."""
-    balance, frames, reserves = prepared.balance, prepared.frames, prepared.reserves
-    answered = (diagnosis.status != SharingStatus.NOT_CONVERGED)[:, None]
+    balance, frames, reserves = inputs.balance, inputs.frames, inputs.reserves
+    has_solution = (diagnosis.status != SharingStatus.NOT_CONVERGED)[:, None]
     optimal = (diagnosis.status == SharingStatus.OPTIMAL)[:, None]
-    x = np.where(answered, diagnosis.x, np.nan)
-    activations = _spread(balance, frames, _within(x @ formulation.to_activation.T, prepared.work))
+    x = np.where(has_solution, diagnosis.x, np.nan)
+    activations = _spread(balance, frames, _within(x @ formulation.to_activation.T, inputs.work))
     forces = activations * muscles.strength + muscles.passive
-    helped = _spread(balance, frames, reserves.optimal * (x @ formulation.to_reserve.T))
+    reserve_moments = _spread(balance, frames, reserves.optimal * (x @ formulation.to_reserve.T))
     multipliers = np.where(optimal, frame_solutions.multipliers, np.nan)
     missing = _spread(balance, frames, diagnosis.missing)
-    left = balance.moments - missing - helped - np.einsum("nmk,nk->nm", balance.arms, forces)
+    left = balance.moments - missing - reserve_moments - np.einsum("nmk,nk->nm", balance.arms, forces)
     size = np.maximum(1.0, np.abs(balance.moments / formulation.rows).max(axis=1))
     status = np.full(len(balance.time), SharingStatus.BAD_INPUT, dtype=np.int64)
-    status[prepared.empty] = SharingStatus.EMPTY_BOUNDS
+    status[inputs.empty] = SharingStatus.EMPTY_BOUNDS
     status[frames] = diagnosis.status
-    peak = np.abs(balance.moments[prepared.usable]).max(axis=0)
-    allowed = np.maximum(1.0, _SHARE * peak) if reserve_warning is None else reserve_warning
+    peak = np.abs(balance.moments[inputs.usable]).max(axis=0)
+    reserve_limit = np.maximum(1.0, _SHARE * peak) if reserve_warning is None else reserve_warning
     with np.errstate(invalid="ignore"):
-        active = (np.abs(helped) > allowed).any(axis=1)
+        active = (np.abs(reserve_moments) > reserve_limit).any(axis=1)
     status[(status == SharingStatus.OPTIMAL) & (balance.status == FrameStatus.EDGE)] = SharingStatus.EDGE
     status[(status < 100) & active] = SharingStatus.RESERVE_ACTIVE
     return Sharing(
         balance=balance,
         muscles=muscles,
-        left_out=prepared.left_out,
+        left_out=inputs.left_out,
         status=status,
         activations=activations,
         forces=forces,
-        reserves=helped,
+        reserves=reserve_moments,
         multipliers=_spread(balance, frames, multipliers * formulation.scale / formulation.rows),
         cost=_spread(balance, frames, formulation.value(x)),
         shortfall=missing,
@@ -113,14 +113,14 @@ def _assembled(
         deficit=_spread(balance, frames, diagnosis.deficit),
         strength_factor=_spread(balance, frames, diagnosis.factor),
         residual=np.abs(left / formulation.rows).max(axis=1) / size,
-        stationarity=_spread(balance, frames, stationarity(formulation, x, multipliers, prepared.terms)),
+        stationarity=_spread(balance, frames, stationarity(formulation, x, multipliers, inputs.terms)),
         iterations=_spread(balance, frames, frame_solutions.iterations, 0).astype(np.int64),
         scales=scales,
         formulation=formulation,
         frames=frames,
         variables=x,
         scaled_multipliers=multipliers,
-        separable=formulation.separable and prepared.terms.rate_limit is None,
+        separable=formulation.separable and inputs.terms.rate_limit is None,
     )
 
 
@@ -141,8 +141,8 @@ def stationarity(formulation: Formulation, x: Floats, multipliers: Floats, terms
     if formulation.limits is not None or terms.rate_limit is not None:
         return np.full(len(x), np.nan)
     slope = formulation.slope(x) - np.einsum("nmv,nm->nv", formulation.matrix, multipliers)
-    projected = np.clip(x - slope, formulation.lower, formulation.upper)
-    return np.asarray(np.abs(x - projected).max(axis=1))
+    projection = np.clip(x - slope, formulation.lower, formulation.upper)
+    return np.asarray(np.abs(x - projection).max(axis=1))
 
 
 def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Floats:
@@ -159,8 +159,8 @@ def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Floats:
     k = work.matrix.shape[2]
     signals = np.where(np.isfinite(tracking.signals), tracking.signals, 0.0)
     power = (signals**2).sum(axis=0)
-    used = np.flatnonzero(power > 0)
-    if not len(used):
+    columns = np.flatnonzero(power > 0)
+    if not len(columns):
         return np.ones(k)
     first = formulate(work, reserves, terms, np.ones(k))
     feasible = solve(first).converged
@@ -168,31 +168,31 @@ def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Floats:
 
     def cost(of_used: Floats) -> tuple[float, Floats]:
         scales = np.ones(k)
-        scales[used] = of_used
+        scales[columns] = of_used
         formulation = formulate(work, reserves, terms, scales)
         frame_solutions = solve(formulation)
         keep = feasible & frame_solutions.converged
         a = frame_solutions.x @ formulation.to_activation.T
         value = formulation.value(frame_solutions.x)[keep].sum()
         slope = (-2.0 * tracking.weight * signals * (a - signals * scales))[keep].sum(axis=0)
-        return float(value / size), np.asarray(slope[used] / size)
+        return float(value / size), np.asarray(slope[columns] / size)
 
-    start = np.ones(len(used))
+    start = np.ones(len(columns))
     minimum = minimize(
         cost,
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0.0, None)] * len(used),
+        bounds=[(0.0, None)] * len(columns),
         options={"ftol": 1e-15, "gtol": 1e-9},
     )
     slope = cost(minimum.x)[1]
-    missed = float(np.abs(minimum.x - np.maximum(minimum.x - slope, 0.0)).max())
-    if not missed <= _SCALE_SLOPE:
+    slope_left = float(np.abs(minimum.x - np.maximum(minimum.x - slope, 0.0)).max())
+    if not slope_left <= _SCALE_SLOPE:
         raise ValueError(
-            f"the scales of the signals were not found: a slope of {missed:.2g} is left ({minimum.message}); fix them"
-            " with 'scale: fixed'"
+            f"the scales of the signals were not found: a slope of {slope_left:.2g} is left ({minimum.message}); fix"
+            " them with 'scale: fixed'"
         )
     scales = np.ones(k)
-    scales[used] = minimum.x
+    scales[columns] = minimum.x
     return scales

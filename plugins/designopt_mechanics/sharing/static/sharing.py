@@ -82,17 +82,18 @@ class Sharing:
             time = self.balance.time[short]
             largest = np.abs(self.shortfall[short]).max(axis=0)
             rows = [i for i in np.argsort(-largest, kind="stable") if largest[i] > 1e-6 * largest.max()]
-            what = ", ".join(
+            shortfalls = ", ".join(
                 f"{self.balance.rows[i]} by up to {largest[i]:.3g} {self.balance.row_units[i]}" for i in rows
             )
             factor = float(self.strength_factor[short].max())
-            needed = (
+            remedy = (
                 f"{factor:.3g} times the strength would be sufficient"
                 if np.isfinite(factor)
                 else "no strength is sufficient"
             )
             lines.append(
-                f"{len(short)} of {n} frames infeasible, {time[0]:.4g} s to {time[-1]:.4g} s: short: {what}; {needed}"
+                f"{len(short)} of {n} frames infeasible, {time[0]:.4g} s to {time[-1]:.4g} s: short: "
+                f"{shortfalls}; {remedy}"
             )
         for status, count in counts.items():
             if status not in (SharingStatus.OPTIMAL, SharingStatus.INFEASIBLE):

@@ -28,7 +28,7 @@ class Shortfall:
     """Of n frames, in the units of the rows.
 
     `missing` (n, m) is the least-squares shortfall, `x` (n, v) its variables. `combination` (n, m) is the unit vector y
-    of the proof, `deficit` (n,) is ``needed . y`` less its maximum over the variables. `proved` (n,) marks
+    of the proof, `deficit` (n,) is ``right_side . y`` less its maximum over the variables. `proved` (n,) marks
     frames whose proof holds.
     """
 
@@ -48,19 +48,19 @@ def shortfall(formulation: Formulation) -> Shortfall:
     frames, m, v = formulation.matrix.shape
     weight = (formulation.rows / formulation.rows.max()) ** 2
     matrix = np.concatenate([formulation.matrix, np.broadcast_to(np.eye(m), (frames, m, m))], axis=2)
-    unbounded = np.full((frames, m), np.inf)
+    infinity = np.full((frames, m), np.inf)
     limits = formulation.limits
     problem = ConvexProblem(
         _Squares(np.append(np.zeros(v), weight)),
         matrix,
-        formulation.needed,
-        np.concatenate([formulation.lower, -unbounded], axis=1),
-        np.concatenate([formulation.upper, unbounded], axis=1),
+        formulation.right_side,
+        np.concatenate([formulation.lower, -infinity], axis=1),
+        np.concatenate([formulation.upper, infinity], axis=1),
         None if limits is None else _Widened(limits, m),
     )
     lack = solve_interior(problem)
     x = lack.x[:, :v]
-    missing = (formulation.needed - np.einsum("nmv,nv->nm", formulation.matrix, x)) * formulation.rows
+    missing = (formulation.right_side - np.einsum("nmv,nv->nm", formulation.matrix, x)) * formulation.rows
     length = np.sqrt((missing**2).sum(axis=1))
     combination = _without_dust(formulation, missing / np.where(length > 0, length, 1.0)[:, None])
     multipliers = lack.limit_multipliers * (formulation.rows.max() ** 2 / np.where(length > 0, length, 1.0))[:, None]
@@ -72,13 +72,13 @@ def _without_dust(formulation: Formulation, combination: Floats) -> Floats:
     """The combination without rounding errors in rows that an unbounded variable balances: they would spoil the
     proof.
     """
-    unbounded = ~np.isfinite(formulation.lower) | ~np.isfinite(formulation.upper)
-    reserved = (np.abs(formulation.matrix) * unbounded[:, None, :]).max(axis=2, initial=0.0) > 0
-    return np.asarray(np.where(reserved, 0.0, combination))
+    is_unbounded = ~np.isfinite(formulation.lower) | ~np.isfinite(formulation.upper)
+    has_reserve = (np.abs(formulation.matrix) * is_unbounded[:, None, :]).max(axis=2, initial=0.0) > 0
+    return np.asarray(np.where(has_reserve, 0.0, combination))
 
 
 def _deficit(formulation: Formulation, combination: Floats, multipliers: Floats, x: Floats) -> tuple[Floats, Floats]:
-    """The difference of ``needed . y`` and its maximum over the variables, and the magnitude of both numbers.
+    """The difference of ``right_side . y`` and its maximum over the variables, and the magnitude of both numbers.
 
     Limits g(x) <= 0 enter with their linear parts at `x` and multipliers z >= 0: feasible x reach at most the maximum
     of ``(A^T y - G^T z) x + z (G x0 - g(x0))`` over the bounds.
@@ -94,7 +94,7 @@ def _deficit(formulation: Formulation, combination: Floats, multipliers: Floats,
         s = s - slopes
     best = np.where(s > 0, formulation.upper, formulation.lower)
     largest_moment = np.where(s == 0.0, 0.0, s * np.where(s == 0.0, 0.0, best))
-    needed_moment = formulation.needed * y
+    needed_moment = formulation.right_side * y
     size = np.abs(needed_moment).sum(axis=1) + np.abs(largest_moment).sum(axis=1) + np.abs(total)
     return needed_moment.sum(axis=1) - largest_moment.sum(axis=1) - total, np.where(np.isfinite(size), size, np.inf)
 
@@ -107,15 +107,15 @@ def closest(formulation: Formulation, lack: Shortfall) -> Floats:
     """
     y = lack.combination * formulation.rows
     s = np.einsum("nmv,nm->nv", formulation.matrix, y)
-    counted = np.abs(s) > _FREE * np.abs(s).max(axis=1, keepdims=True)
+    counts = np.abs(s) > _FREE * np.abs(s).max(axis=1, keepdims=True)
     bound = np.where(s > 0, formulation.upper, formulation.lower)
     problem = formulation.problem()
     left = ConvexProblem(
         problem.objective,
         problem.matrix,
-        formulation.needed - lack.missing / formulation.rows,
-        np.where(counted, bound, formulation.lower),
-        np.where(counted, bound, formulation.upper),
+        formulation.right_side - lack.missing / formulation.rows,
+        np.where(counts, bound, formulation.lower),
+        np.where(counts, bound, formulation.upper),
         problem.limits,
     )
     interior_solution = solve_interior(left)
@@ -132,7 +132,7 @@ def strength_factors(formulation: Formulation, passive: Floats, least: float = 1
     """
     frames, _, v = formulation.matrix.shape
     passive_rows = passive / formulation.rows
-    matrix = np.concatenate([formulation.matrix, -(formulation.needed + passive_rows)[:, :, None]], axis=2)
+    matrix = np.concatenate([formulation.matrix, -(formulation.right_side + passive_rows)[:, :, None]], axis=2)
     slope = np.zeros(v + 1)
     slope[-1] = -1.0
     limits = formulation.limits
@@ -155,7 +155,7 @@ class _Widened:
     """Limits of the first variables, where more follow."""
 
     limits: AllLimits
-    more: int
+    extra: int
 
     @property
     def count(self) -> int:
@@ -166,15 +166,15 @@ class _Widened:
         return False
 
     def at(self, x: Floats, frames: Integers) -> tuple[Floats, Floats]:
-        values, gradients = self.limits.at(x[:, : -self.more], frames)
-        return values, np.concatenate([gradients, np.zeros((*gradients.shape[:2], self.more))], axis=2)
+        values, gradients = self.limits.at(x[:, : -self.extra], frames)
+        return values, np.concatenate([gradients, np.zeros((*gradients.shape[:2], self.extra))], axis=2)
 
     def bend(self, multipliers: Floats, frames: Integers) -> Floats | None:
         inner = self.limits.bend(multipliers, frames)
         if inner is None:
             return None
-        more = ((0, 0), (0, self.more), (0, self.more))
-        return np.pad(inner, more)
+        padding = ((0, 0), (0, self.extra), (0, self.extra))
+        return np.pad(inner, padding)
 
 
 @dataclass(frozen=True, eq=False)

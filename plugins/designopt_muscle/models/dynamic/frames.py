@@ -25,18 +25,18 @@ class MeshFrames:
 
     @classmethod
     def over(
-        cls, recorded: Floats, window: tuple[float, float] | None, longest: float, scheme: SchemeName, samples: int
+        cls, times: Floats, window: tuple[float, float] | None, longest: float, scheme: SchemeName, samples: int
     ) -> MeshFrames:
         """Intervals of `longest` s at most over the `window`, with a margin of `samples` recorded times (n,) on both
         sides as far as there are any. Raises `TrialError` for windows beyond the recording."""
-        begin, end = (float(recorded[0]), float(recorded[-1])) if window is None else window
-        if not recorded[0] - 1e-9 <= begin < end <= recorded[-1] + 1e-9:
-            span = f"from {recorded[0]:g} to {recorded[-1]:g} s"
+        begin, end = (float(times[0]), float(times[-1])) if window is None else window
+        if not times[0] - 1e-9 <= begin < end <= times[-1] + 1e-9:
+            span = f"from {times[0]:g} to {times[-1]:g} s"
             raise TrialError(f"the motion runs {span}, not from {begin:g} to {end:g} s")
         kept_intervals = max(1, int(np.ceil((end - begin) / longest - 1e-9)))
         width = (end - begin) / kept_intervals
-        margin = int(np.ceil(samples * float(np.median(np.diff(recorded))) / width - 1e-9))
-        room = (begin - float(recorded[0])) / width, (float(recorded[-1]) - end) / width
+        margin = int(np.ceil(samples * float(np.median(np.diff(times))) / width - 1e-9))
+        room = (begin - float(times[0])) / width, (float(times[-1]) - end) / width
         before, after = (min(margin, int(np.floor(intervals_available + 1e-6))) for intervals_available in room)
         points = mesh(scheme, before + kept_intervals + after)
         first, last = begin - before * width, end + after * width

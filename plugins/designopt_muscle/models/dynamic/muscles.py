@@ -26,8 +26,8 @@ def dynamic_muscles(trial: Trial, *, rigid: bool, passive: bool) -> DynamicMuscl
     Parameters that a model lacks have the defaults of De Groote et al. (2016).
     """
     geometry = muscle_geometry(trial.model, trial.values)
-    still = np.zeros(len(trial.balance.time))
-    rates = np.column_stack([trial.rates.get(name, still) for name in geometry.coordinates])
+    zeros = np.zeros(len(trial.balance.time))
+    rates = np.column_stack([trial.rates.get(name, zeros) for name in geometry.coordinates])
     muscles = trial.model.muscles
 
     def shape(*names: str, default: float) -> Floats:

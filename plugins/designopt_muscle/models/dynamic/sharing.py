@@ -153,16 +153,16 @@ class DynamicSharingModel:
         if self.assisted is not None and self.assisted not in skeleton.free:
             raise InvalidSetting("assisted", f"'{self.assisted}' is not a free coordinate ({', '.join(skeleton.free)})")
         muscles = tuple(m.name for m in skeleton.muscles)
-        named = [("emg", list(self.emg.track) if self.emg else [])]
-        named += [("fibres", list(self.fibres.track) if self.fibres else [])]
-        named += [("synergies", list(moved)) for moved in (self.synergies or {}).values()]
-        named += [("factors", factor.muscles) for factor in self.factors.values()]
-        for setting, names in named:
+        muscle_lists = [("emg", list(self.emg.track) if self.emg else [])]
+        muscle_lists += [("fibres", list(self.fibres.track) if self.fibres else [])]
+        muscle_lists += [("synergies", list(weights)) for weights in (self.synergies or {}).values()]
+        muscle_lists += [("factors", factor.muscles) for factor in self.factors.values()]
+        for setting, names in muscle_lists:
             for name in names:
                 if name not in muscles:
                     raise InvalidSetting(setting, f"'{name}' is not a muscle{nearest_or_all(name, sorted(muscles))}")
-        for command, moved in (self.synergies or {}).items():
-            if not any(moved.values()):
+        for command, weights in (self.synergies or {}).items():
+            if not any(weights.values()):
                 raise InvalidSetting("synergies", f"'{command}' moves no muscle")
         if self.synergies_of_emg is not None and (self.synergies is not None or self.emg is None):
             raise InvalidSetting("synergies_of_emg", "it needs 'emg', and replaces 'synergies'")
@@ -199,7 +199,7 @@ class DynamicSharingModel:
     ) -> tuple[DynamicOutputs, dict[str, NDArray[Any]]]:
         """Solve the program of the trial."""
         trial, frames = self._trial(scenario)
-        sharing = self._shared(trial, design)
+        sharing = self._solution(trial, design)
         without_margin = frames.cut(sharing)
         all_arrays = {
             name: value[frames.sampled_points] if ARRAYS[name].axes[0] == "time" else value
@@ -215,7 +215,7 @@ class DynamicSharingModel:
         trial, frames = self._trial(scenario)
         if frames.before + frames.after:
             return {}
-        slopes = self._shared(trial, design).slopes
+        slopes = self._solution(trial, design).slopes
         return {"objective": {name: slopes[name] for name in design if name in slopes}}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
@@ -241,7 +241,7 @@ class DynamicSharingModel:
     def _factors(self) -> tuple[Factor, ...]:
         return tuple(Factor(name, factor.scales, tuple(factor.muscles)) for name, factor in self.factors.items())
 
-    def _shared(self, trial: DynamicTrial, design: Mapping[str, Any]) -> DynamicSharing:
+    def _solution(self, trial: DynamicTrial, design: Mapping[str, Any]) -> DynamicSharing:
         """The solution for a design, cached until the next one. Raises `Diverged` with the cause."""
         if trial.device is None and (design.get("stiffness") or design.get("assistance")):
             raise InvalidDesign("a device needs a coordinate: name it with the model's setting 'assisted'")
@@ -300,13 +300,13 @@ class DynamicSharingModel:
     ) -> tuple[DynamicTrial, MeshFrames]:
         frames = MeshFrames.over(recorded_times(motion), self.window, self.mesh, self.scheme, self.margin)
         trial = read_trial(self._skeleton, motion, moments, frames=TrialFrames(times=frames.time, cutoff=self.cutoff))
-        crossed = np.flatnonzero((np.abs(trial.balance.arms) > 0).any(axis=(0, 2)))
+        rows = np.flatnonzero((np.abs(trial.balance.arms) > 0).any(axis=(0, 2)))
         balance = replace(
             trial.balance,
-            rows=tuple(trial.balance.rows[i] for i in crossed),
-            row_units=tuple(trial.balance.row_units[i] for i in crossed),
-            arms=trial.balance.arms[:, crossed],
-            moments=trial.balance.moments[:, crossed],
+            rows=tuple(trial.balance.rows[i] for i in rows),
+            row_units=tuple(trial.balance.row_units[i] for i in rows),
+            arms=trial.balance.arms[:, rows],
+            moments=trial.balance.moments[:, rows],
         )
         device = None
         if self.assisted is not None:
@@ -361,5 +361,5 @@ def _synergies(
     columns = signals[:, [muscles.index(name) for name in measured_muscles]]
     is_measured = np.isfinite(columns).all(axis=1)
     W, _, _ = factored(np.maximum(columns[is_measured], 0.0), count)
-    named = (dict(zip(measured_muscles, weights.tolist(), strict=True)) for weights in W.T)
-    return {f"synergy_{s}": weights for s, weights in enumerate(named, 1)}
+    synergies = (dict(zip(measured_muscles, weights.tolist(), strict=True)) for weights in W.T)
+    return {f"synergy_{s}": weights for s, weights in enumerate(synergies, 1)}
