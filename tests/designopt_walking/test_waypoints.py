@@ -12,6 +12,7 @@ import pytest
 from designopt_walking.amputee import model as amputee_model
 from designopt_walking.amputee.family import ContinuedWalk, level, value_at
 from designopt_walking.amputee.model import AmputeeWalk
+from designopt_walking.amputee.programs import AmputeePrograms
 from designopt_walking.amputee.start import AmputeeStart
 from designopt_walking.amputee.walks import AmputeeWalks
 from designopt_walking.models.predict import WalkPredict
@@ -67,6 +68,8 @@ class Programs:
             not self._fail(*problem),
             previous.objective if previous else 1.0,
         )
+
+    polish = AmputeePrograms.polish
 
     def checked(self, _: Problem, solution: Walk) -> Walk:
         return solution
@@ -215,6 +218,19 @@ def test_a_chosen_device_starts_from_the_walks_of_all_families_and_is_polished(m
     assert unsolved.value.reason == "iteration_limit"
 
 
+def test_a_first_walk_is_polished_until_its_objective_stops_falling(monkeypatch: pytest.MonkeyPatch) -> None:
+    amputee = walks(monkeypatch)
+    objectives = [0.75, 0.70, 0.69, 0.69 - 1e-7]
+    results = iter([Walk((), objective=value) for value in objectives])
+    monkeypatch.setattr(amputee.programs, "solve", lambda *_: next(results))
+    assert amputee.families[0]._first[1].objective == objectives[-1]
+    assert not [*results]
+    failing = walks(monkeypatch)
+    results = iter([Walk((), objective=0.75), Walk((), False, objective=0.1)])
+    monkeypatch.setattr(failing.programs, "solve", lambda *_: next(results))
+    assert failing.families[0]._first[1].objective == 0.75
+
+
 def test_a_walk_is_confirmed_near_itself_on_twice_the_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     amputee = walks(monkeypatch)
     predicted = amputee.walk(0.9, SOFT)
@@ -300,10 +316,10 @@ def test_a_step_of_the_speed_that_is_not_solved_warm_is_solved_cold(monkeypatch:
 
     def fails(speed: float, _: Mapping[str, float]) -> bool:
         speeds.append(speed)
-        return speeds == [0.9, 1.0]
+        return speeds == [0.9, 0.9, 1.0]  # the first walk is polished once
 
     assert [step[0] for step in way(walks(monkeypatch, fails), 1.1, MIDDLE)] == [1.0, 1.1, 1.1]
-    assert speeds == [0.9, 1.0, 1.0, 1.1, 1.1]
+    assert speeds == [0.9, 0.9, 1.0, 1.0, 1.1, 1.1]
 
 
 @pytest.mark.parametrize(

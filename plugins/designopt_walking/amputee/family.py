@@ -9,7 +9,7 @@ from functools import cached_property, partial
 
 from designopt.collocation import Guess, Program, Solution
 from designopt.plugin import Diverged
-from designopt_walking.amputee.programs import uninterrupted
+from designopt_walking.amputee.programs import best_walk, uninterrupted
 from designopt_walking.amputee.start import AmputeeStart
 from designopt_walking.programs.gait import walk_step
 
@@ -98,12 +98,17 @@ class WalkFamily:
                 solution = self._shared("first", speed, partial(self._middle_at, speed, solution))
             return speed, solution
         for speed in SPEEDS:
-            problem = self.programs.problem(speed, self.middle_device)
-            guess = Guess.from_solution(self.start.helped(speed))
-            solution = self._shared("first", speed, partial(self.programs.solve, problem, guess, self.intervals))
+            solution = self._shared("first", speed, partial(self._from_help, speed))
             if solution.success:
                 break
         return speed, solution
+
+    def _from_help(self, speed: float) -> Solution:
+        """The polished walk from the one with help."""
+        problem = self.programs.problem(speed, self.middle_device)
+        solution = self.programs.solve(problem, Guess.from_solution(self.start.helped(speed)), self.intervals)
+        refinements = self.programs.polish(problem, solution, self.intervals) if solution.success else []
+        return best_walk([solution, *refinements])
 
     @cached_property
     def _scales(self) -> Guess:

@@ -61,7 +61,7 @@ class AmputeeOutputs(WalkOutputs):
     start_spread: Annotated[float, Q("", "of the objectives of all starts, relative to the least")]
 
 
-@model("amputee_walk", version=6, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
+@model("amputee_walk", version=7, arrays=WALK_ARRAYS, fidelity=Fidelity({"intervals": 40}, 0.75))
 class AmputeeWalk:
     """Predicted walk of a transfemoral amputee with a prosthetic knee and an elastic ankle.
 

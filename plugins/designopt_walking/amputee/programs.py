@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -18,6 +19,8 @@ HELPED = {"single_axis": (10.0, 3.0, 300.0), "four_bar": (1.5e4, 4e3, 300.0)}
 #: one it stays nearly straight; continued to the other's device either walk costs more: at 1.2 m/s 1.01 in place of
 #: 0.82 with the stiff one, 0.67 in place of 0.62 with the soft one.
 MIDDLES = {"single_axis": ((3.0, 0.4, 400.0), (15.0, 2.0, 400.0)), "four_bar": ((1e4, 1.25e3, 400.0),)}
+#: Relative decrease of the objective below which a walk is polished.
+POLISHED = 1e-5
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,17 @@ class AmputeePrograms:
         with walk_step(cast(float, problem.parameters["speed"]), intervals):
             return uninterrupted(self.program(problem, guess, intervals, iterations).solve(guess=guess))
 
+    def polish(self, problem: TrajectoryProblem, solution: Solution, intervals: int) -> list[Solution]:
+        """The solutions of solving again from the best one, with a large barrier, until the objective stops falling or
+        a solve fails: `solution` may be one of several walks, of which round-off decides."""
+        attempts: list[Solution] = []
+        best, gain = solution, 1.0
+        while gain > POLISHED:
+            attempts.append(self.solve(problem, Guess.from_solution(best), intervals))
+            gain = 1.0 - attempts[-1].objective / best.objective if attempts[-1].success else 0.0
+            best = best_walk([best, *attempts])
+        return attempts
+
     def solve_finer(self, problem: TrajectoryProblem, coarse: Solution, intervals: int) -> Solution:
         """The solution on a mesh of `intervals` near a `coarse` one: a search with a large barrier may end in another
         walk. Raises `KeyboardInterrupt` for a solve stopped by Ctrl-C."""
@@ -79,6 +93,11 @@ class AmputeePrograms:
     def checked(self, problem: TrajectoryProblem, solution: Solution) -> Solution:
         """`solution` with the errors of its intervals."""
         return with_interval_errors(problem, solution)
+
+
+def best_walk(solutions: Sequence[Solution]) -> Solution:
+    """The solved walk with the least objective; the first of `solutions` where none is solved."""
+    return min(solutions, key=lambda solution: solution.objective if solution.success else math.inf)
 
 
 def uninterrupted(solution: Solution) -> Solution:

@@ -9,11 +9,9 @@ from functools import partial
 from designopt.collocation import Guess, Solution, TrajectoryProblem
 from designopt.plugin import Diverged
 from designopt_walking.amputee.family import ContinuedWalk, WalkFamily, unsolved
-from designopt_walking.amputee.programs import MIDDLES
+from designopt_walking.amputee.programs import MIDDLES, best_walk
 from designopt_walking.amputee.start import AmputeeStart
 
-#: Relative decrease of the objective below which a walk is polished.
-POLISHED = 1e-5
 #: Relative difference of the objectives of starts that agree.
 AGREE = 1e-3
 
@@ -120,15 +118,12 @@ class AmputeeWalks:
             raise next(iter(failures.values()))
         objectives = [solution.objective for solution, _ in solutions]
         best, way = min(solutions, key=lambda start: start[0].objective)
-        gain = 1.0
-        while gain > POLISHED:
-            refinement = self.programs.solve(problem, Guess.from_solution(best), self.intervals)
-            attempts += 1
-            gain = 1.0 - refinement.objective / best.objective if refinement.success else 0.0
-            if refinement.success:
-                objectives.append(refinement.objective)
-            if gain > 0.0:
-                best, way = refinement, f"{way}, polished"
+        refinements = self.programs.polish(problem, best, self.intervals)
+        attempts += len(refinements)
+        objectives += [solution.objective for solution in refinements if solution.success]
+        walk = best_walk([best, *refinements])
+        if walk is not best:
+            best, way = walk, f"{way}, polished"
         return self._checked(problem, Predicted(best, way, attempts, tuple(objectives), sentences(failures)))
 
     def confirmed(self, speed: float, values: Mapping[str, float], prediction: Predicted) -> Predicted:
