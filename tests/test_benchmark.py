@@ -19,9 +19,17 @@ import designopt
 from designopt.benchmarking import processes
 from designopt.benchmarking import ranks as benchmark_ranks
 from designopt.benchmarking.file import read_benchmark
-from designopt.benchmarking.page import FIGURES_OF_PARTS
+from designopt.benchmarking.page import FIGURES_OF_PARTS, medians_on_page
 from designopt.benchmarking.ranks import behind_best, pair_tests, ranks
-from designopt.benchmarking.table import failed_runs, score_text
+from designopt.benchmarking.table import (
+    MedianTable,
+    ScoreSpread,
+    as_latex,
+    as_markdown,
+    failed_runs,
+    read_records,
+    score_text,
+)
 from designopt.cli import main
 from designopt.report.figure_file import has_browser
 from designopt.report.labels import number
@@ -211,7 +219,7 @@ def test_a_killed_benchmark_continues_and_ends_like_an_uninterrupted_one(tmp_pat
     uninterrupted = designopt.benchmark(tmp_path / "b.yaml", tmp_path / "whole", plugin_files=[plugin])
     scores = [row.split(",")[:5] for row in (folder / "scores.csv").read_text().splitlines()[1:]]
     expected = [
-        [r.problem, r.solver, str(r.seed), str(r.evaluations), f"{r.score:.4f}"] for r in uninterrupted.scores.records
+        [r.problem, r.solver, str(r.seed), str(r.evaluations), repr(r.score)] for r in uninterrupted.scores.records
     ]
     assert scores == expected
 
@@ -254,6 +262,16 @@ def test_recorded_scores_join_the_table_and_are_not_computed(tmp_path: Path) -> 
     assert result.scores.solvers == ("nsga2", "sobol", "peer")
     assert not (tmp_path / "small" / "two" / "sobol" / "0.study").exists()
     assert sorted(result.scores.values("two", "sobol", 24))[0] == 0.5
+    written = read_records(tmp_path / "small" / "scores.csv")
+    assert written == result.scores.records  # to the last digit: tables made of them are the same
+
+
+def test_a_solver_with_fewer_runs_has_their_number_in_every_table() -> None:
+    complete, partial = ScoreSpread(8, 0.8, 0.7, 0.9, True, False), ScoreSpread(2, 0.6, 0.5, 0.7, False, True)
+    table = MedianTable(100, ("es", "cma"), (("rosen", (complete, partial)),), (1.0, 2.0), 1)
+    assert "| **0.800** (0.700–0.900) | *0.600* (0.500–0.700, 2 runs) |" in as_markdown([table])
+    assert "\\textbf{0.800} (0.700--0.900) & \\emph{0.600} (0.500--0.700, 2 runs)" in as_latex([table])
+    assert medians_on_page(table).rows[0][2].endswith(", 2 runs)")
 
 
 def test_the_ranks_are_those_of_the_published_example() -> None:

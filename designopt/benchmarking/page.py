@@ -86,19 +86,21 @@ def _overview(
         facts=facts,
         findings=tuple(findings),
         figures=rank_figures(scores),
-        tables=tuple(_medians(table) for table in reversed(several)),
+        tables=tuple(medians_on_page(table) for table in reversed(several)),
         notes=tuple(notes),
     )
 
 
-def _medians(table: MedianTable) -> Table:
+def medians_on_page(table: MedianTable) -> Table:
+    """Medians with quartiles, and the number of runs of solvers with fewer than others."""
     rows: list[tuple[Any, ...]] = []
     for problem, spreads in table.rows:
         cells = []
         for s in spreads:
             mark = "" if s is None else "\u00a0●" if s.best else "\u00a0○" if s.equal else ""
             quartiles = "" if s is None else quartiles_text(s, "\u2060–\u2060").replace(" ", "\u00a0")
-            band = "" if s is None or s.runs < 2 else f"\n({quartiles})"
+            runs = "" if s is None or s.runs == table.seeds else f", {plural(s.runs, 'run')}"
+            band = "" if s is None or s.runs < 2 else f"\n({quartiles}{runs})"
             cells.append("" if s is None else f"{score_text(s.median)}{mark}{band}")
         rows.append((problem, *cells))
     if table.problem_count > 1 and not any(map(math.isnan, table.average)):

@@ -51,6 +51,11 @@ class MedianTable:
     average: tuple[float, ...]
     problem_count: int
 
+    @property
+    def seeds(self) -> int:
+        """The largest number of runs of a solver on a problem: others are not complete."""
+        return max((s.runs for _, spreads in self.rows for s in spreads if s is not None), default=0)
+
 
 def median_table(scores: BenchmarkScores, evaluations: int) -> MedianTable:
     """The table after a number of `evaluations`."""
@@ -113,7 +118,7 @@ def as_markdown(several: Sequence[MedianTable]) -> str:
         lines = [f"| {table.evaluations} evaluations | {' | '.join(table.solvers)} |"]
         lines.append(f"|---|{'---|' * len(table.solvers)}")
         lines += [
-            f"| `{problem}` | {' | '.join(_cell(s, '**{}**', '*{}*') for s in spreads)} |"
+            f"| `{problem}` | {' | '.join(_cell(s, table.seeds, '**{}**', '*{}*') for s in spreads)} |"
             for problem, spreads in table.rows
         ]
         lines += [f"| average rank | {' | '.join(cells)} |" for cells in _ranks(table)]
@@ -129,7 +134,7 @@ def as_latex(several: Sequence[MedianTable]) -> str:
         lines = [f"\\begin{{tabular}}{{l{'r' * len(table.solvers)}}}", "\\toprule"]
         lines += [f"{table.evaluations} evaluations & {names} \\\\", "\\midrule"]
         for problem, spreads in table.rows:
-            cells = " & ".join(_cell(s, "\\textbf{{{}}}", "\\emph{{{}}}", "$-$", "--") for s in spreads)
+            cells = " & ".join(_cell(s, table.seeds, "\\textbf{{{}}}", "\\emph{{{}}}", "$-$", "--") for s in spreads)
             lines.append(f"{problem.translate(_SPECIAL)} & {cells} \\\\")
         lines += [f"\\midrule\naverage rank & {' & '.join(cells)} \\\\" for cells in _ranks(table)]
         parts.append("\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n")
@@ -151,12 +156,15 @@ def quartiles_text(s: ScoreSpread, dash: str) -> str:
     return f"{low} to {high}" if "−" in low + high else f"{low}{dash}{high}"
 
 
-def _cell(s: ScoreSpread | None, best: str, equal: str, minus: str = "−", dash: str = "–") -> str:
+def _cell(s: ScoreSpread | None, seeds: int, best: str, equal: str, minus: str = "−", dash: str = "–") -> str:
+    """Median and quartiles, with the number of runs where these are fewer than `seeds`."""
     if s is None:
         return ""
     median = score_text(s.median)
     median = best.format(median) if s.best else equal.format(median) if s.equal else median
-    return (f"{median} ({quartiles_text(s, dash)})" if s.runs > 1 else median).replace("−", minus)
+    remarks = [quartiles_text(s, dash)] if s.runs > 1 else []
+    remarks += [plural(s.runs, "run")] if s.runs < seeds else []
+    return (f"{median} ({', '.join(remarks)})" if remarks else median).replace("−", minus)
 
 
 def _ranks(table: MedianTable) -> list[list[str]]:
@@ -213,4 +221,4 @@ def write_records(path: Path, records: Iterable[RecordedScore]) -> None:
         writer.writerow(HEAD)
         for r in records:
             spent = f"{r.search_ms:.1f}" if math.isfinite(r.search_ms) else ""
-            writer.writerow((r.problem, r.solver, r.seed, r.evaluations, f"{r.score:.4f}", spent))
+            writer.writerow((r.problem, r.solver, r.seed, r.evaluations, repr(r.score), spent))
