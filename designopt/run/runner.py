@@ -47,7 +47,6 @@ from designopt.run.steps import steps
 from designopt.run.stopping import Signals
 from designopt.store import archive
 from designopt.store.disk.durable import append_durably
-from designopt.store.disk.explain import explain
 from designopt.store.errors import (
     FailurePolicyStop,
     Interrupted,
@@ -55,6 +54,7 @@ from designopt.store.errors import (
     StoreError,
     WorkersError,
     WorkersNotStarted,
+    explain,
     reading,
     refuse_made_elsewhere,
     resume_command,
