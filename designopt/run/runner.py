@@ -41,9 +41,8 @@ from designopt.run.evaluations.recompute import baselines_with_errors
 from designopt.run.evaluations.work import Waiting
 from designopt.run.finish import finish
 from designopt.run.foreign_solver import ForeignSolver
-from designopt.run.progress import Progress, Silent
+from designopt.run.progress import Progress, Silent, steps
 from designopt.run.stage import StageRun
-from designopt.run.steps import steps
 from designopt.run.stopping import Signals
 from designopt.store import archive
 from designopt.store.disk.durable import append_durably
