@@ -96,7 +96,7 @@ class ForeignSolver:
                 return message
             self._to_solver.put(self._answer(message))
 
-    def _answer(self, request: _Task) -> _Returned:
+    def _answer(self, task: _Task) -> _Returned:
         """The result of a request, or the exception that the solver gets."""
         if self._requests_after_end > AFTER_END:
             text = (
@@ -109,7 +109,7 @@ class ForeignSolver:
                 raise error
             self._requests_after_end += 1
             return _Returned(error=error)
-        answer = _return_message(request)
+        answer = _return_message(task)
         if self._left_in_call and answer.error is not None:
             raise answer.error
         if isinstance(answer.error, (StageEnded, RunError, OSError)) or not isinstance(answer.error, Exception | None):
