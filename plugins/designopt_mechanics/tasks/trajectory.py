@@ -182,10 +182,10 @@ class TrajectoryTask:
         results = by_name({"duration": of_duration, **derivatives}, self.mechanism, names)
         return results | {name: of_optimum.derivatives_of(name) for name in ("effort", "work")}
 
-    def _motion_slopes(self, of_optimum: Sensitivities, k: int) -> Floats:
+    def _motion_slopes(self, sensitivities: Sensitivities, k: int) -> Floats:
         """(n, 3 f) derivatives by the number `k` of the independent coordinates, their rates and accelerations, at
         equal fractions of the motion."""
-        phase, slopes = of_optimum.solution.phase, of_optimum.phases["motion"]
+        phase, slopes = sensitivities.solution.phase, sensitivities.phases["motion"]
         value_slopes = {name: column[:, k] for name, column in slopes.values.items()}
         names = [self.mechanism.tree.names[i] for i in self._loops.independent]
         next_rate = {n: f"{n}_speed" for n in names} | {f"{n}_speed": f"{n}_acceleration" for n in names}

@@ -99,13 +99,13 @@ def _deficit(formulation: Formulation, combination: Floats, multipliers: Floats,
     return needed_moment.sum(axis=1) - largest_moment.sum(axis=1) - total, np.where(np.isfinite(size), size, np.inf)
 
 
-def closest(formulation: Formulation, lack: Shortfall) -> Floats:
+def closest(formulation: Formulation, shortfall: Shortfall) -> Floats:
     """(n, v) the best of all variables with the least shortfall.
 
     Muscles in the proof stay at their bounds; the criterion chooses among the others. If it fails, the activations of
-    `lack` stay.
+    `shortfall` stay.
     """
-    y = lack.combination * formulation.rows
+    y = shortfall.combination * formulation.rows
     s = np.einsum("nmv,nm->nv", formulation.matrix, y)
     counts = np.abs(s) > _FREE * np.abs(s).max(axis=1, keepdims=True)
     bound = np.where(s > 0, formulation.upper, formulation.lower)
@@ -113,13 +113,13 @@ def closest(formulation: Formulation, lack: Shortfall) -> Floats:
     left = ConvexProblem(
         problem.objective,
         problem.matrix,
-        formulation.right_side - lack.missing / formulation.rows,
+        formulation.right_side - shortfall.missing / formulation.rows,
         np.where(counts, bound, formulation.lower),
         np.where(counts, bound, formulation.upper),
         problem.limits,
     )
     interior_solution = solve_interior(left)
-    return np.where(interior_solution.converged[:, None], interior_solution.x, lack.x)
+    return np.where(interior_solution.converged[:, None], interior_solution.x, shortfall.x)
 
 
 def strength_factors(formulation: Formulation, passive: Floats, least: float = 1.0) -> Floats:
