@@ -78,7 +78,7 @@ def progress(mode: Mode = "auto", stream: TextIO | None = None) -> Progress:
     """
     stream = stream or sys.stderr
     if mode == "none" or stream is None:  # a process may have no stderr
-        return Silent()
+        return SilentProgress()
     if mode == "auto" and in_notebook():
         return NotebookBar()
     if mode == "json":
@@ -108,7 +108,7 @@ def _has_room(stream: TextIO) -> bool:
     return bool(poll.poll(PATIENCE))
 
 
-class Silent:
+class SilentProgress:
     """No output."""
 
     def update(self, snapshot: Snapshot) -> None:

@@ -127,15 +127,15 @@ def read_solution(
         parameters={name: float(x[k]) for name, k in parameters.items()},
         parameter_bounds={name: bounds.box(k) for name, k in parameters.items()},
         parameter_units={v.name: v.unit for v in problem.variables},
-        parameter_multipliers=Deferred(multipliers.parameter_multipliers),
+        parameter_multipliers=LazyMapping(multipliers.parameter_multipliers),
         violation=constraints.violation,
         iterations=int(end.stats.get("iter_count", 0)),
         history=_history(end.stats, transcription.cost_scale),
         timing=timing,
         iterate=iterate,
         constraints=constraints,
-        multipliers=Deferred(multipliers.limit_multipliers),
-        data_sensitivity=Deferred(multipliers.data_multipliers),
+        multipliers=LazyMapping(multipliers.limit_multipliers),
+        data_sensitivity=LazyMapping(multipliers.data_multipliers),
         scales=scales_by_name(problem_functions, transcription),
     )
 
@@ -196,10 +196,10 @@ def _phase(
         path=dict(zip(names, point_values.path.T, strict=True)),
         path_limits={n: (phase.path[_stem(n)].low, phase.path[_stem(n)].high) for n in names},
         integrals=dict(zip(phase.integrals, point_values.integrals.tolist(), strict=True)),
-        costates=Deferred(lambda: multipliers.state_multipliers(i)),
-        end_multipliers=Deferred(lambda: multipliers.end_multipliers(i)),
-        bound_multipliers=Deferred(lambda: multipliers.bound_multipliers(i)),
-        path_multipliers=Deferred(lambda: multipliers.path_multipliers(i)),
+        costates=LazyMapping(lambda: multipliers.state_multipliers(i)),
+        end_multipliers=LazyMapping(lambda: multipliers.end_multipliers(i)),
+        bound_multipliers=LazyMapping(lambda: multipliers.bound_multipliers(i)),
+        path_multipliers=LazyMapping(lambda: multipliers.path_multipliers(i)),
     )
 
 
@@ -268,7 +268,7 @@ def _history(stats: Mapping[str, Any], cost_scale: float) -> dict[str, Floats]:
 Value = TypeVar("Value")
 
 
-class Deferred(Mapping[str, Value]):
+class LazyMapping(Mapping[str, Value]):
     """A mapping whose entries are computed together, by `compute`, at the first access."""
 
     def __init__(self, compute: Callable[[], Mapping[str, Value]]) -> None:

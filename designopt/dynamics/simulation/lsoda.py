@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.dynamics.simulation.functions import run_functions
-from designopt.dynamics.simulation.interpreted import Interpreted
+from designopt.dynamics.simulation.interpreted import InterpretedFunctions
 from designopt.dynamics.simulation.trajectory import RunInput, SimulationStatus, Trajectory, describe
 from designopt.dynamics.system import System
 from designopt.lazy import scipy
@@ -31,14 +31,15 @@ class InterpretedLsoda:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # LSODA also warns; its status says the same
             return self._run(
-                Interpreted(self._functions, run_input.u, run_input.p, run_input.q, run_input.signals), run_input
+                InterpretedFunctions(self._functions, run_input.u, run_input.p, run_input.q, run_input.signals),
+                run_input,
             )
 
     def run_several(self, run_inputs: Sequence[RunInput]) -> list[Trajectory]:
         """`run` one after the other."""
         return [self.run(run_input) for run_input in run_inputs]
 
-    def _run(self, interpreted: Interpreted, run_input: RunInput) -> Trajectory:
+    def _run(self, interpreted: InterpretedFunctions, run_input: RunInput) -> Trajectory:
         x0, times, first_step, transition = run_input.x0, run_input.times, run_input.first_step, run_input.transition
         system, start, end = self._system, times[0], times[-1]
         guard = interpreted.guard
@@ -95,7 +96,7 @@ class InterpretedLsoda:
             solver.y[size:].reshape(size, size, order="F") if has_transition else None,
         )  # fmt: skip
 
-    def _plain(self, interpreted: Interpreted, x0: Floats) -> dict[str, Any]:
+    def _plain(self, interpreted: InterpretedFunctions, x0: Floats) -> dict[str, Any]:
         """The equations of motion in the form of LSODA."""
         return {
             "fun": lambda t, x: interpreted.rates(x, t),
@@ -105,7 +106,7 @@ class InterpretedLsoda:
             "jac": lambda t, x: interpreted.jacobian(x, t),
         }
 
-    def _variational(self, interpreted: Interpreted, x0: Floats) -> dict[str, Any]:
+    def _variational(self, interpreted: InterpretedFunctions, x0: Floats) -> dict[str, Any]:
         """The equations of motion followed by dx/dx0, column by column.
 
         LSODA's corrector uses the Jacobian without the second derivatives: each column has that of the states. The

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt.plugin import (
     Array,
-    Declared,
+    Declaration,
     ForeignCode,
     InputFile,
     InvalidDesign,
@@ -145,7 +145,7 @@ class Fmu:
         """The units of the inputs over time, by label."""
         return {label: v.unit for label, v in description.with_role("input").items() if not v.is_text}
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Parameters and start values as inputs, inputs as conditions, signals as arrays."""
         about = describe(self.file)
         parameters, inputs = about.with_role("parameter"), about.with_role("input")
@@ -158,7 +158,7 @@ class Fmu:
         arrays = {TIME: Array((TIME,), "s", "", "float")}
         arrays |= {label: Array((TIME,), v.unit, v.quantity.description, "float") for label, v in about.signals.items()}
         texts = {label for label, v in {**parameters, **inputs}.items() if v.is_text}
-        return Declared(
+        return Declaration(
             inputs={label: v.quantity for label, v in parameters.items()},
             conditions={label: v.quantity for label, v in inputs.items()},
             outputs=outputs,

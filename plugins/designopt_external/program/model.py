@@ -20,7 +20,7 @@ from designopt.evaluation_progress import progress
 from designopt.files import InputFileError
 from designopt.plugin import (
     Array,
-    Declared,
+    Declaration,
     Diverged,
     ForeignCode,
     InputFile,
@@ -234,7 +234,7 @@ class ExternalProgram:
                 text = f"no condition of the program has this name; add it to model.conditions: {{{name}: UNIT}}"
                 yield InvalidSetting(name, text)
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """The inputs, conditions, outputs and arrays of the settings, and the array `FOLDER`."""
         units_of = {**self.inputs, **self.conditions}
         quantities = {name: Quantity("" if unit == TEXT else unit) for name, unit in units_of.items()}
@@ -243,7 +243,7 @@ class ExternalProgram:
             for name, array in self.arrays.items()
         }
         arrays[FOLDER] = Array(("byte",), "", "files of the evaluation, as a compressed tar archive")
-        return Declared(
+        return Declaration(
             inputs={name: quantities[name] for name in self.inputs},
             conditions={name: quantities[name] for name in self.conditions},
             outputs={n: Quantity(s.get("unit", ""), s.get("meaning", "")) for n, s in self.outputs.items()},

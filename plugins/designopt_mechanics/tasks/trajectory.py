@@ -26,7 +26,7 @@ from designopt.collocation import (
 from designopt.collocation.statement.symbols import Symbols
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
-from designopt.plugin import Declared, Diverged, InvalidSetting
+from designopt.plugin import Declaration, Diverged, InvalidSetting
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
@@ -103,7 +103,7 @@ class TrajectoryTask:
         except (TreeError, CannotClose, ValueError) as error:
             yield InvalidSetting("program", str(error))
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """The outputs of a motion, and those of the program."""
         declaration = self._results.declares()
         effort_units = {False: "N^2 m^2 s", True: "N^2 s"}

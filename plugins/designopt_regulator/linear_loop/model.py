@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from designopt.plugin import Declared, Diverged, InvalidDesign, InvalidSetting, Quantity, model
+from designopt.plugin import Declaration, Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.controllers.pid import UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
 from designopt_regulator.controllers.quantities import noise_remarks
 from designopt_regulator.controllers.rules import settings_by_rules
@@ -114,7 +114,7 @@ class LinearLoop:
     load_step: Annotated[float, Q("", "size of the step of the load, in the unit of the plant's input, not 0")] = 1.0
     substeps: Annotated[int, Q("", "points of the integrals in a sample", ge=1, le=1000)] = 5
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Units of the gains and signals, from those of the plant's input and output. Raises `InvalidSetting`."""
         command, output = self.plant.signal_units
         units = gain_units(command, output)
@@ -122,7 +122,7 @@ class LinearLoop:
             command, inner_output = self.inner_plant.signal_units
             units["kp_inner"] = gain_units(command, inner_output).get("kp", "")
         units |= {"output": output, "command": command, **figure_units(command, output)}
-        return Declared(units=units, plots=("step_responses",))
+        return Declaration(units=units, plots=("step_responses",))
 
     def remarks(self, conditions: LinearConditions) -> list[str]:
         """The plant fitted to measurements, how well its delay is known, and what limits count from."""

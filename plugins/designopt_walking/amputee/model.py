@@ -16,7 +16,7 @@ from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.collocation import TrajectoryProblem
-from designopt.plugin import Declared, Fidelity, InputFile, InvalidDesign, InvalidSetting, filled, model
+from designopt.plugin import Declaration, Fidelity, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.amputee.problem import DURATION, AmputeeCost, KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.amputee.programs import AmputeePrograms, SolveSettings
@@ -131,7 +131,7 @@ class AmputeeWalk:
             f" although all checks hold: {COARSE} or more for results, 60 to report",
         ]
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Parameters of this knee are inputs, those that the program chooses outputs, like the change with the mesh, if
         it is to be confirmed. A page shows the walk, and the map of the device."""
         hints = get_type_hints(AmputeeDesign, include_extras=True)
@@ -142,7 +142,7 @@ class AmputeeWalk:
                 "", "chosen parameters at an end of their range", notable=True, listed_by="bounds"
             )
         inputs = {name for name in self._prosthesis.parameters if name not in self.choose}
-        return Declared(
+        return Declaration(
             outputs={**device_quantities, **(MESH_OUTPUTS if self.confirm else {})},
             without=frozenset(hints.keys() - inputs),
             plots=("walking_figure", "device_map"),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation import Guess, Solution, solve
 from designopt.evaluation_progress import step
-from designopt.plugin import Declared, Diverged, InputFile, InvalidSetting, model
+from designopt.plugin import Declaration, Diverged, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import planar_walker
 from designopt_walking.programs.gait import (
@@ -110,9 +110,9 @@ class WalkTrack:
         notes = [note for note in osim.notes if "sharing" not in note]
         return [*notes, *idle_forces(osim), *self._reader.notes(self._walker, conditions)]
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """What compliant tendons store is an output; a page shows the walk."""
-        return Declared(outputs=TENDON_OUTPUTS if self.tendons == "compliant" else {}, plots=("walking_figure",))
+        return Declaration(outputs=TENDON_OUTPUTS if self.tendons == "compliant" else {}, plots=("walking_figure",))
 
     def evaluate(
         self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()
