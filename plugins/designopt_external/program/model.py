@@ -36,7 +36,7 @@ from designopt_external.program import sources
 from designopt_external.program.dakota import parameters_file
 from designopt_external.program.folder import packed
 from designopt_external.program.process import STDERR, STDOUT, ProcessEnd, environment, run
-from designopt_external.program.sources import ArraySection, Missing, SourceSection
+from designopt_external.program.sources import ArraySection, MissingResult, SourceSection
 from designopt_external.program.templates import SUFFIXES, DeckTemplate, TemplateMistake, UnitNumber
 
 #: The unit of an input whose values are words.
@@ -308,7 +308,7 @@ class ExternalProgram:
         self._judge(process_end, folder)
         try:
             return self._results(folder, arrays)
-        except Missing as error:
+        except MissingResult as error:
             _fail(folder, str(error), reason="missing result")
 
     def write_files(self, folder: Path, values: Mapping[str, Any]) -> None:
@@ -423,7 +423,7 @@ def _fail(folder: Path, sentence: str, **about: Any) -> NoReturn:
 def _text(folder: Path, name: str) -> str:
     try:
         return sources.text_of(folder, name)
-    except (Missing, OSError):
+    except (MissingResult, OSError):
         return ""
 
 

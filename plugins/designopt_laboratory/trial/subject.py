@@ -114,7 +114,7 @@ class MarkerSettings:
 
 
 @dataclass(frozen=True)
-class SubjectFiles:
+class SubjectSettings:
     """Settings of the subject: the generic or scaled `model`, its `scaling` and `markers`, the file of the `tasks`
     (weights) of inverse kinematics, with further `coordinate_weights`, and the `window` (s) of the trial."""
 
@@ -152,7 +152,7 @@ def markers_on(model: InputFile, marker_set: InputFile | None) -> tuple[OsimMark
 
 
 def subject_of(
-    settings: SubjectFiles,
+    settings: SubjectSettings,
     files: Mapping[str, InputFile | None],
     movements: tuple[InputFile, ...],
     mass: float | None,
@@ -202,7 +202,7 @@ def subject_of(
 
 
 def _functional(
-    settings: SubjectFiles,
+    settings: SubjectSettings,
     model: OsimModel,
     markers: tuple[OsimMarker, ...],
     static_recording: Recording,
@@ -222,7 +222,7 @@ def _functional(
 
 
 def subject_doubts(
-    settings: SubjectFiles, files: Mapping[str, InputFile | None], subject: ScaledModel, mass: float | None
+    settings: SubjectSettings, files: Mapping[str, InputFile | None], subject: ScaledModel, mass: float | None
 ) -> list[str]:
     """What makes the model of a subject doubtful: its mass, and a static pose that it does not fit."""
     doubts, own_model, static = [], files["subject_model"], files["static"]
@@ -239,7 +239,7 @@ def subject_doubts(
 
 
 def static_doubts(
-    static_file: InputFile | None, settings: SubjectFiles, subject: ScaledModel, recording: Recording
+    static_file: InputFile | None, settings: SubjectSettings, subject: ScaledModel, recording: Recording
 ) -> list[str]:
     """A sentence where the lengths between markers of one body differ between a static pose and a trial: the median of
     their ratios tells another subject, or another unit."""

@@ -9,7 +9,7 @@ from designopt_muscle.osim.functions import (
     Function,
     Pieces,
     Polynomial,
-    Scaled,
+    ScaledFunction,
     Sine,
     lines,
     natural_spline,
@@ -50,7 +50,7 @@ def read_function(element: Element) -> Function:
                 raise element.error("has no coefficients")
             return Polynomial(tuple(coefficients))
         case "MultiplierFunction":
-            return Scaled(function_in(element.need("function")), element.number("scale", 1.0))
+            return ScaledFunction(function_in(element.need("function")), element.number("scale", 1.0))
         case "Sine":
             amplitude, omega, phase = (element.number(name) for name in ("amplitude", "omega", "phase"))
             return Sine(amplitude, omega, phase, element.number("offset", 0.0))

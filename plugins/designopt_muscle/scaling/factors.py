@@ -16,7 +16,7 @@ from designopt_muscle.markers.minimise import minimise
 from designopt_muscle.markers.problem import MotionProblem, motion_problem
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkTasks
-from designopt_muscle.osim.functions import Polynomial, Scaled
+from designopt_muscle.osim.functions import Polynomial, ScaledFunction
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import GROUND, Axis, OsimModel
 from designopt_muscle.scaling.setup import Measurement, ScaleSetup
@@ -141,7 +141,7 @@ def scaled_skeleton(model: OsimModel, factors: Mapping[str, Floats]) -> OsimMode
 def _scaled_step(step: Axis, factor: Floats) -> Axis:
     if step.coordinate and step.function == _IDENTITY:
         return step
-    return replace(step, function=Scaled(step.function, float(np.abs(step.axis) @ factor)))
+    return replace(step, function=ScaledFunction(step.function, float(np.abs(step.axis) @ factor)))
 
 
 def mean_pose(static_recording: Recording, window: tuple[float, float] | None) -> Recording:

@@ -22,7 +22,7 @@ from designopt_regulator.carrier import vehicle
 from designopt_regulator.carrier.compiled_step import CompiledLoops, compiled
 from designopt_regulator.carrier.quality import SETTLED, Quality, Times, quality, trapezoids
 from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
-from designopt_regulator.carrier.step import Gain, Loops, Measured, References, runge_kutta, sample
+from designopt_regulator.carrier.step import Gain, Loops, MeasuredSignals, References, runge_kutta, sample
 from designopt_regulator.carrier.vehicle import State
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import PID, Law, Memory
@@ -291,7 +291,7 @@ def _by_numpy(setup: _Setup) -> _Record:
     for k in range(samples):
         reference = setup.after if k >= step_at else setup.before
         force, moment, feed = setup.load if k >= load_at else (zeros, zeros, zeros)
-        measurement = Measured(*x[:3])
+        measurement = MeasuredSignals(*x[:3])
         if setup.noise is not None:
             measurement = measurement._replace(speed=x[0] + setup.noise[:, 0, k], course=x[2] + setup.noise[:, 1, k])
         outputs, memory = sample(np, loops, memory, measurement, References(*reference, feed))
@@ -326,7 +326,7 @@ def _assessed(setup: _Setup, record: _Record, quality_loops: Collection[Loop], t
                 y[loop], setup.before[i], setup.after[i], *commands[loop], setup.trim[i], times, angle=loop == "course"
             )
     at = slice(None, None, times.substeps)
-    signals = Measured(record.speed[:, at], record.yaw_rate[:, at], record.course[:, at])
+    signals = MeasuredSignals(record.speed[:, at], record.yaw_rate[:, at], record.course[:, at])
     sharp = arm[:, None] * np.abs(signals.yaw_rate[:, :-1]) > np.abs(signals.speed[:, :-1])
     return SimulatedRuns(
         quality=quality_of,
@@ -340,7 +340,7 @@ def _assessed(setup: _Setup, record: _Record, quality_loops: Collection[Loop], t
     )
 
 
-def _trace(setup: _Setup, signals: Measured, record: _Record) -> Trace:
+def _trace(setup: _Setup, signals: MeasuredSignals, record: _Record) -> Trace:
     samples, step_at = setup.samples, round(setup.times.step_at / setup.times.sample_time)
     after_step = (np.arange(samples + 1) >= min(step_at, samples - 1))[:, None]
     references = [np.where(after_step, after, before) for before, after in zip(setup.before, setup.after, strict=True)]

@@ -19,7 +19,7 @@ from designopt_regulator.controllers.pid import UNUSUAL, Kind, Limits, RunningPI
 from designopt_regulator.controllers.quantities import noise_remarks
 from designopt_regulator.controllers.rules import settings_by_rules
 from designopt_regulator.controllers.sections import SECTIONS
-from designopt_regulator.controllers.structure import Structure, Working
+from designopt_regulator.controllers.structure import RunningControllers, Structure
 from designopt_regulator.linear_loop.assembly import (
     CHOICES,
     Parts,
@@ -419,7 +419,7 @@ class LinearLoop:
         if rows[0][1].is_pid and not plant.D.any():
             settings = pid(**{key: [parts.outer[key] for _, parts in rows] for key in rows[0][1].outer}, sample_time=T)
             linear = pid_figures(plant, settings, T)
-            controller: RunningPID | Working = RunningPID(
+            controller: RunningPID | RunningControllers = RunningPID(
                 settings, np.zeros(len(rows)), np.zeros(len(rows)), limits=limits
             )
         else:
@@ -432,7 +432,7 @@ class LinearLoop:
                 structure_figures(analysed(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows
             ]
             structure = assemble([p for _, p in rows], T, limits, inner_limits, model)
-            controller = Working(structure, len(rows))
+            controller = RunningControllers(structure, len(rows))
             if name == "cascade":
                 within = _stacked([plants.inner for plants, _ in rows if plants.inner is not None])
         runs = simulate(plant, controller, steps, inner=within, trace=bool(arrays))

@@ -22,7 +22,7 @@ from designopt_walking.amputee.problem import DURATION, AmputeeCost, KneeLimits,
 from designopt_walking.amputee.programs import AmputeePrograms, SolveSettings
 from designopt_walking.amputee.shared_walks import SharedWalks
 from designopt_walking.amputee.start import AmputeeStart, symmetric_walk
-from designopt_walking.amputee.walks import AmputeeWalks, Predicted
+from designopt_walking.amputee.walks import AmputeeWalks, Prediction
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import stop_torque
@@ -230,7 +230,7 @@ class AmputeeWalk:
                 raise InvalidDesign(f"{name}: the program chooses it (setting 'choose'): leave it out of the space")
         return {name: float(design.get(name, usual[name])) for name in names if name not in self.choose}
 
-    def _outputs(self, walk: SolvedWalk, prediction: Predicted) -> AmputeeOutputs:
+    def _outputs(self, walk: SolvedWalk, prediction: Prediction) -> AmputeeOutputs:
         parameters = prediction.solution.parameters
         outputs = {
             **walk_outputs(walk),

@@ -16,7 +16,7 @@ from designopt_mechanics.sharing.solvers.solve import FrameSolutions, solve
 from designopt_mechanics.sharing.statement.criteria import MinMax, Reserves
 from designopt_mechanics.sharing.statement.formulate import Balance, formulate
 from designopt_mechanics.sharing.statement.formulation import Formulation, Terms
-from designopt_mechanics.sharing.statement.prepare import Prepared, prepare
+from designopt_mechanics.sharing.statement.prepare import SharingProblem, prepare
 from designopt_mechanics.sharing.static.coupled import coupled
 from designopt_mechanics.sharing.static.diagnose import Diagnosis, diagnose
 from designopt_mechanics.sharing.static.sharing import Sharing
@@ -69,7 +69,7 @@ def share(
 
 
 def _sharing(
-    inputs: Prepared,
+    inputs: SharingProblem,
     muscles: Muscles,
     formulation: Formulation,
     frame_solutions: FrameSolutions,

@@ -56,7 +56,7 @@ def shortfall(formulation: Formulation) -> Shortfall:
         formulation.right_side,
         np.concatenate([formulation.lower, -infinity], axis=1),
         np.concatenate([formulation.upper, infinity], axis=1),
-        None if limits is None else _Widened(limits, m),
+        None if limits is None else _ExtendedLimits(limits, m),
     )
     lack = solve_interior(problem)
     x = lack.x[:, :v]
@@ -142,7 +142,7 @@ def strength_factors(formulation: Formulation, passive: Floats, least: float = 1
         -passive_rows,
         np.concatenate([formulation.lower, np.zeros((frames, 1))], axis=1),
         np.concatenate([formulation.upper, np.full((frames, 1), 1.0 / least)], axis=1),
-        None if limits is None else _Widened(limits, 1),
+        None if limits is None else _ExtendedLimits(limits, 1),
     )
     interior_solution = solve_interior(problem)
     d = interior_solution.x[:, -1]
@@ -151,7 +151,7 @@ def strength_factors(formulation: Formulation, passive: Floats, least: float = 1
 
 
 @dataclass(frozen=True, eq=False)
-class _Widened:
+class _ExtendedLimits:
     """Limits of the first variables, where more follow."""
 
     limits: AllLimits
