@@ -114,7 +114,7 @@ def reached_bounds(result: Result) -> list[str]:
 
 
 #: Beginnings of clauses that are no names of the study.
-_WORDS = ("the ", "no ", "over ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ")
+_WORDS = ("the ", "no ", "over ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ", "violated ")
 
 
 def sentence(clause: str) -> str:
