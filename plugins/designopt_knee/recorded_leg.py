@@ -92,11 +92,11 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
 
 def clearance_remarks(gait: Gait, g: Mapping[str, float], window: tuple[float, float], least: float) -> list[str]:
     """A sentence on the lowest toe of the leg `g` in the recorded posture between the phases `window`, if the `least`
-    height (m) that it is to have is above that, or near it."""
+    height (m) that it is to have is above that, or near it; none where the leg does not fit the walk."""
     toe = recorded_posture(recorded_signals(gait), g)["toe"][1]
     toe = np.where((window[0] <= PHASE) & (window[1] >= PHASE), toe, np.inf)
     lowest = float(toe.min())
-    if least < lowest - _NEAR:
+    if least < lowest - _NEAR or gait.warnings or leg_remarks(gait, g):
         return []
     return [
         f"toe_clearance is to be at least {1e3 * least:.3g} mm, and in the recorded swing itself the toe of this leg is"
