@@ -4,7 +4,6 @@
   const root = document.documentElement;
   const figures = [];
   let printing = false;
-  const SHEET = 840; // height of the highest figure that fits on a sheet below the heading of its section
 
   const dark = () => !printing && (root.dataset.theme
     ? root.dataset.theme === "dark"
@@ -60,6 +59,8 @@
     const sideBySide = !plot.layout.meta?.panels && new Set(axes.map(axis => String(axis.domain))).size > 1;
     for (const {title} of axes)
       if (title?.text && (sideBySide || 8 * title.text.length > width - 80)) Object.assign(title, {text: title.text.replace(/ (?=\[)/, "<br>"), font: {size: 12}});
+    // Names of many columns stand upright.
+    for (const axis of axes) if (axis.tickangle && axis.tickvals?.length > 5) axis.tickangle = -90;
     // A design is named by its label without its values, and a long name is cut.
     const letters = Math.floor((width - 110) / 7);
     for (const trace of plot.data) {
@@ -82,7 +83,7 @@
     for (const trace of plot.data) {
       if (trace.type !== "parcoords") continue;
       Object.assign(trace, {labelangle: -35, line: {...trace.line, showscale: false}});
-      Object.assign(plot.layout, {margin: {...plot.layout.margin, l: 56, r: 72, t: 110}});
+      Object.assign(plot.layout, {margin: {...plot.layout.margin, l: plot.layout.margin.l > 80 ? plot.layout.margin.l : 56, r: 72, t: 110}});
     }
   }
 
@@ -204,6 +205,13 @@
       && data.every(t => (t.type ?? "scatter") === "scatter" && typeof t.y?.[0] !== "string");
   }
 
+  const PAPER = 985; // pixels of a page of paper, without a margin for rounding
+  // What a sheet leaves for a plot beside its caption and note, and beside a short text that heads it.
+  function heightOnSheet({element, plot}) {
+    const top = e => e.getBoundingClientRect().top, above = top(element) - top(element.closest("section"));
+    return PAPER - (element.offsetHeight - plot.offsetHeight) - (above < PAPER / 3 ? above : 0);
+  }
+
   function drawNow(figure) {
     const spec = figure.spec = parsed(figure.number);
     const key = figure.selects.map(s => s.value).join(",");
@@ -214,7 +222,8 @@
     figure.plot.style.height = figure.height ??= figure.plot.style.height;
     const low = printing && (figure.element.closest("#overview-1") || root.dataset.paper === "results" && isLow(shown));
     if (low) figure.plot.style.height = "225px"; // three on a sheet
-    if (printing && parseInt(figure.height) > SHEET) figure.plot.style.height = `${SHEET}px`;
+    const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
+    if (tall) figure.plot.style.height = `${sheet}px`;
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
     if (narrow() || !printing && figure.element.closest("#overview-1")) fitLegend(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
@@ -222,7 +231,7 @@
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
     if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight, updatemenus: [], sliders: []});
-    if (printing && parseInt(figure.height) > SHEET) {
+    if (tall) {
       for (const note of shown.layout.annotations ?? []) note.font = {...note.font, size: 9};
       for (const name in shown.layout) if (/^yaxis/.test(name) && !shown.layout[name].tickvals) Object.assign(shown.layout[name], {nticks: 3, tickfont: {size: 9}});
     }
@@ -324,7 +333,7 @@
   }
 
   const shownNumber = v => typeof v !== "number" || Number.isInteger(v) ? String(v)
-    : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Number(v.toPrecision(4)));
+    : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Math.abs(v) < 1e4 ? Number(v.toPrecision(4)) : Math.round(v));
   const element = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
 
   function showBrushed(figure, rows) {
@@ -455,9 +464,9 @@
   };
   // The figure of the answer takes what its words and tables leave of a page; where that is too little they shrink.
   function fitAnswer() {
-    const answer = document.getElementById("overview-1"), paper = 985; // pixels of a page, without a margin for rounding
+    const answer = document.getElementById("overview-1");
     const [least, most] = [210, 320], others = answer ? [...answer.children].filter(e => e.matches(".words, .tables, .note")) : [];
-    const left = () => paper - answer.getBoundingClientRect().bottom + document.querySelector("main").getBoundingClientRect().top;
+    const left = () => PAPER - answer.getBoundingClientRect().bottom + document.querySelector("main").getBoundingClientRect().top;
     for (const element of others) element.style.zoom = "";
     root.style.setProperty("--paper-height", `${least}px`);
     for (let zoom = 0.95; answer?.querySelector("figure") && left() < 0 && zoom > 0.7; zoom -= 0.05)
