@@ -16,7 +16,7 @@ from designopt_walking.report.panels import panel_height, panels
 from given_results import GivenResult, at_most, beam_result, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
-from designopt.report.colours import axis, layout
+from designopt.report.colours import axis, bare_layout, layout
 from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
@@ -190,7 +190,10 @@ def test_selectors_with_long_options_stay_on_a_narrow_screen(browser: Any, tmp_p
 def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
     """Units stand below names, and a label that would leave the figure turns inwards; commands keep their options."""
     traces = [{"x": [0, 9], "y": [0, 1]}, {"x": [0, 9], "y": [0, 1], "xaxis": "x2"}]
-    axes = {f"xaxis{n}": {"domain": d, "title": {"text": "width [mm]"}} for n, d in (("", [0, 0.45]), ("2", [0.55, 1]))}
+    axes = {
+        f"xaxis{n}": {"domain": d, "title": {"text": "width of plate [mm]"}}
+        for n, d in (("", [0, 0.45]), ("2", [0.55, 1]))
+    }
     label = {"text": "compromise", "x": 9, "y": 1, "ax": 36, "ay": -30, "xanchor": "left", "showarrow": True}
     outwards = {**label, "text": "knee<br>topsis vector", "x": 0, "ax": -36, "xanchor": "right"}
     annotations = [{**note, "xref": "x", "yref": "y"} for note in (label, outwards)]
@@ -204,7 +207,10 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
                 option.textContent, getComputedStyle(option).whiteSpace, option.parentElement.textContent]"""
     expected = ["--evaluate", "nowrap", command]
     try:
-        wide, narrow = ["width [mm]", "left", 36, "right", -36], ["width<br>[mm]", "right", -36, "left", 36]
+        wide, narrow = (
+            ["width of plate [mm]", "left", 36, "right", -36],
+            ["width of plate<br>[mm]", "right", -36, "left", 36],
+        )
         for width, labels in ((1200, wide), (420, narrow)):
             sized(browser, width, 900)
             open_page(browser, path)
@@ -232,6 +238,70 @@ def test_names_of_designs_and_long_titles_fit_a_narrow_screen(browser: Any, tmp_
         assert names[1].endswith("…")
         assert text == "fibre speed<br>[maximum speeds of shortening]"
         assert outside == 0
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_cells_of_a_map_that_are_too_narrow_have_neither_texts_nor_gaps(browser: Any, tmp_path: Path) -> None:
+    def cells(columns: int) -> Figure:
+        texts = [["2T"] * columns] * 3
+        heat_map = {"type": "heatmap", "z": np.ones((3, columns)), "text": texts, "xgap": 1, "texttemplate": "%{text}"}
+        return Figure(f"Map of {columns}", {"data": [heat_map], "layout": {}})
+
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Maps", figures=(cells(10), cells(60)))]), encoding="utf-8")
+    read = """return [...document.querySelectorAll('.plot')].map(plot =>
+        [plot._fullData[0].xgap, plot.querySelectorAll('.heatmap-label').length])"""
+    try:
+        for width, expected in ((1200, [[1, 30], [1, 180]]), (420, [[1, 30], [0, 0]])):
+            sized(browser, width, 900)
+            open_page(browser, path)
+            assert browser.execute_script(read) == expected
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_long_names_beside_an_axis_and_an_empty_margin_leave_a_narrow_plot_its_room(
+    browser: Any, tmp_path: Path
+) -> None:
+    names = ["best iae", "knee, topsis vector, utopia l2, robust"]
+    box = {"type": "box", "orientation": "h", "x": [1, 2], "y": [names[1]] * 2}
+    cells = {"type": "heatmap", "z": [[1, 2], [2, 3]], "showscale": False}
+    upward = axis("", tickvals=[0, 1], ticktext=names)
+    figures = (
+        Figure("Distribution", {"data": [box], "layout": bare_layout(yaxis=axis("", type="category"))}),
+        Figure("Scenarios", {"data": [cells], "layout": bare_layout(yaxis=upward)}),
+        Figure("Motion", {"data": [{"y": [0, 1], "name": "body"}], "layout": layout()}),
+    )
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Plots", figures=figures)]), encoding="utf-8")
+    read = """return [...document.querySelectorAll('.plot')].map(plot => plot._fullLayout._size)
+        .map(size => [size.w, size.t])"""
+    try:
+        sized(browser, 420, 900)
+        open_page(browser, path)
+        sizes = browser.execute_script(read)
+        assert [width > 170 for width, _ in sizes] == [True] * 3
+        assert sizes[2][1] <= 24
+        assert count(browser, ".ytick text .line") == 6
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_label_of_a_point_at_the_edge_of_a_plot_is_not_cut(browser: Any, tmp_path: Path) -> None:
+    points = {"x": [0, 1], "y": [0, 1], "mode": "markers+text", "text": ["110", "0"], "textposition": "top left"}
+    axes = {"xaxis": {"range": [0, 1], "title": {"text": "gait cycle [%], heel strike to heel strike of a step"}}}
+    path = tmp_path / "report.html"
+    figure = Figure("Path", {"data": [points], "layout": axes})
+    path.write_text(render(grid(), [Section("Path", figures=(figure,))]), encoding="utf-8")
+    clipped = "return [...document.querySelectorAll('.textpoint')].filter(e => e.closest('[clip-path]')).length"
+    title = "return document.querySelector('.plot')._fullLayout.xaxis.title.text"
+    try:
+        sized(browser, 420, 900)
+        open_page(browser, path)
+        assert count(browser, ".textpoint") == 2
+        assert browser.execute_script(clipped) == 0
+        assert browser.execute_script(title) == "gait cycle [%], heel strike to heel<br>strike of a step"
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

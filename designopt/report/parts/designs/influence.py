@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.counts import count, percent, plural
 from designopt.plugin import report_part
-from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar, layout
+from designopt.report.colours import CELL_TEXT, ORDERED, axis, bare_layout, colour_bar, layout
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
@@ -245,7 +245,7 @@ def _cells(z: Floats) -> dict[str, Any]:
     if len(z) > 9:
         return heat_map
     text = [["" if np.isnan(v) else f"{v:.3f}" for v in line] for line in z.tolist()]
-    return {**heat_map, "text": text, "texttemplate": "%{text}"}
+    return {**heat_map, "text": text, "texttemplate": "%{text}", "textfont": CELL_TEXT}
 
 
 def _table(indices: Indices, title: str) -> Table:
