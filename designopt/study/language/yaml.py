@@ -382,7 +382,8 @@ class _Builder:
 
     def _refuse_tag(self, event: Any) -> None:
         if event.tag is not None:
-            raise self._fail(event, f"tags ('{_tag(event.tag)}') are not allowed")
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            raise self._fail(event, f"tags ('{tag}') are not allowed")
 
     def _span(self, event: Any) -> Span:
         start, end = event.start_mark, event.end_mark
@@ -390,10 +391,6 @@ class _Builder:
 
     def _fail(self, event: Any, message: str, length: int = 1) -> StudyError:
         return _error(self.source, event.start_mark.line, event.start_mark.column, message, length)
-
-
-def _tag(tag: str) -> str:
-    return tag.replace("tag:yaml.org,2002:", "!!")
 
 
 def plain_scalar(text: str) -> Any:

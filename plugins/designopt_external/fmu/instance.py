@@ -319,12 +319,9 @@ def value_for(variable: FmuVariable, value: Any) -> Any:
     if variable.is_real:
         return float(value)
     if float(value) != round(float(value)):
-        raise ValueError(f"{variable.label} is {value:g}, and '{variable.name}' of the FMU is {_kind(variable)}")
+        kind = "0 or 1" if variable.type == "Boolean" else "an integer"
+        raise ValueError(f"{variable.label} is {value:g}, and '{variable.name}' of the FMU is {kind}")
     return bool(round(value)) if variable.type == "Boolean" else round(value)
-
-
-def _kind(variable: FmuVariable) -> str:
-    return "0 or 1" if variable.type == "Boolean" else "an integer"
 
 
 def unknown(name: str, variables: Mapping[str, FmuVariable]) -> str:

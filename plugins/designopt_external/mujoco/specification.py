@@ -56,7 +56,7 @@ def specification(file: InputFile, files: Sequence[InputFile]) -> Any:
         spec.compiler.usethread = 0
         spec.copy().compile()
     except ValueError as error:
-        raise UnusableModel(f"{file.name}: {_sentence(error)}") from None
+        raise UnusableModel(f"{file.name}: {' '.join(str(error).split())}") from None
     return spec
 
 
@@ -102,10 +102,6 @@ def _file_names(element: ET.Element) -> Iterator[str]:
 
 def _line(text: str, part: str) -> int:
     return text[: max(text.find(part), 0)].count("\n") + 1
-
-
-def _sentence(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 # --------------------------------------------------------------------------------------------------------- attributes

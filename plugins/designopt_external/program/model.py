@@ -322,7 +322,7 @@ class ExternalProgram:
             _inside(folder, written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
         if self.parameters:
             entries = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
-            _inside(folder, self.parameters).write_text(parameters_file(entries, list(self.outputs), "1"))
+            _inside(folder, self.parameters).write_text(parameters_file(entries, list(self.outputs)))
 
     def read(self, folder: Path) -> Mapping[str, Any]:
         """Outputs and arrays by name that have no file in the study; a subclass reads them from `folder`."""

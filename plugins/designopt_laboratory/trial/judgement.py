@@ -146,7 +146,7 @@ def force_factor(net: NetMoments, motion: Kinematics, loads: Mapping[str, Floats
 
 def factor_notes(factor: float, name: str, mass: float) -> list[str]:
     """A sentence where the motion of a subject of `mass` (kg) needs other vertical forces than the file `name` has."""
-    if not _is_other(factor):
+    if not abs(factor - 1.0) > _OTHER_FORCES:  # NaN is no factor
         return []
     if factor <= 0.0:
         return [
@@ -164,10 +164,6 @@ def factor_notes(factor: float, name: str, mass: float) -> list[str]:
         f"{name}: the recorded vertical forces are those of {apparent_mass:.3g} kg, the subject has {mass:.3g} kg:"
         f" the motion needs {factor:.3g} times these forces: {cause}"
     ]
-
-
-def _is_other(factor: float) -> bool:
-    return abs(factor - 1.0) > _OTHER_FORCES
 
 
 def _rms(values: Floats) -> float:

@@ -287,7 +287,7 @@ class LoopSolver:
         if not len(self.dependent) or len(rows) < 2:
             return np.empty((0, len(z)))
         _, J = self._values(z, p)
-        tangent = _least_columns(J[:, self.dependent], J[:, self.independent])
+        tangent = np.linalg.lstsq(J[:, self.dependent], J[:, self.independent], rcond=1e-12)[0]
         step = -(rows - z[self.independent]) @ tangent.T
         guess = np.tile(z, (len(rows), 1))
         guess[:, self.independent] = rows
@@ -447,10 +447,6 @@ def _least(matrix: Floats, right: Floats, damping: int = 0) -> Floats:
         else:
             if np.abs(solution).max() < 1e6:
                 return solution
-    return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
-
-
-def _least_columns(matrix: Floats, right: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
 
 

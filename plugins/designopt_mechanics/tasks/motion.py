@@ -96,24 +96,24 @@ class MotionTable:
 PrescribedMotion = MotionFormulas | MotionTable
 
 
-def check_formulas(setting: str, mechanism: Mechanism, formulas: Mapping[str, str | float]) -> list[InvalidSetting]:
-    """Mistakes in formulas of time by coordinate."""
+def check_formulas(mechanism: Mechanism, formulas: Mapping[str, str | float]) -> list[InvalidSetting]:
+    """Mistakes in formulas of time by coordinate, the setting ``motion``."""
     mistakes = []
     scope = {"time", *(p.name for p in mechanism.parameters)}
     for name, text in formulas.items():
         if name not in mechanism.tree.names:
             near = closest(name, mechanism.tree.names)
             hint = f"; did you mean '{near}'?" if near else f"; there are {', '.join(mechanism.tree.names)}"
-            mistakes.append(InvalidSetting(f"{setting}.{name}", f"the mechanism has no coordinate '{name}'{hint}"))
+            mistakes.append(InvalidSetting(f"motion.{name}", f"the mechanism has no coordinate '{name}'{hint}"))
             continue
         try:
             unknown = [n for n in Formula(str(text)).coordinates if n not in scope]
         except FormulaError as error:
-            mistakes.append(InvalidSetting(f"{setting}.{name}", error.message))
+            mistakes.append(InvalidSetting(f"motion.{name}", error.message))
             continue
         if unknown:
             message = f"'{unknown[0]}' is neither time nor a parameter of the file"
-            mistakes.append(InvalidSetting(f"{setting}.{name}", message))
+            mistakes.append(InvalidSetting(f"motion.{name}", message))
     return mistakes
 
 

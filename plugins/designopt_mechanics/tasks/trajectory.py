@@ -226,7 +226,7 @@ class TrajectoryTask:
                 },
             },
             integrals={
-                "effort": Integral(lambda v: sum(v[n] ** 2 for n in self._efforts)),
+                "effort": Integral(lambda v: sum(v[f"effort_{name}"] ** 2 for name in self._driven)),
                 "work": Integral(self._power, unit="J"),
             },
             guess={name: (float(a), float(b)) for name, a, b in zip(names, start, end, strict=True)},
@@ -280,10 +280,6 @@ class TrajectoryTask:
     @property
     def _driven(self) -> tuple[str, ...]:
         return tuple(self.program.get("drives") or self._forces.driven)
-
-    @property
-    def _efforts(self) -> list[str]:
-        return [f"effort_{name}" for name in self._driven]
 
     @property
     def _clearances(self) -> list[str]:

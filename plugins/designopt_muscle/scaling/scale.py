@@ -54,7 +54,8 @@ def scale_subject(
     Raises `ModelError` for unusable files, and `MarkerError` for markers, bodies and windows that do not fit.
     """
     root = parse(generic)
-    by_name = {marker.name: marker for marker in (read_markers(generic) if _has_markers(generic) else ())}
+    has_markers = root.find("Model", "MarkerSet", "objects") is not None
+    by_name = {marker.name: marker for marker in (read_markers(generic) if has_markers else ())}
     by_name |= {marker.name: marker for marker in markers or ()}
     model = read_model(generic)
     bodies = {GROUND, *(body.name for body in model.bodies)}
@@ -84,10 +85,6 @@ def scale_subject(
     root = parse(content)
     with_markers(root, scaled_markers)
     return ScaledModel(document(root), factors, scaled_markers, fit, (*notes, *fit.notes))
-
-
-def _has_markers(content: bytes) -> bool:
-    return parse(content).find("Model", "MarkerSet", "objects") is not None
 
 
 def place_markers(

@@ -71,7 +71,8 @@ class Loop:
     @property
     def _direct(self) -> float:
         """Gain of the controller at infinite frequency, without that of an unfiltered derivative."""
-        return self.kp * (1.0 + self.td / (self.tf or np.inf)) * _behind(self.sections)
+        at_once = float(np.prod([section.numerator[0] / section.denominator[0] for section in self.sections]))
+        return self.kp * (1.0 + self.td / (self.tf or np.inf)) * at_once
 
     @property
     def at_once(self) -> float:
@@ -321,11 +322,6 @@ def _with_end(margin_values: Margins, L: float) -> Margins:
     if abs(L) >= 1.0:  # the smallest delay turns it about -1 at a frequency that is high enough
         margin_values = replace(margin_values, delay_margin=np.zeros(1), crossover=np.full(1, np.inf))
     return margin_values
-
-
-def _behind(sections: Sequence[Transfer]) -> float:
-    """What passes the sections at once."""
-    return float(np.prod([section.numerator[0] / section.denominator[0] for section in sections]))
 
 
 def _controllable(section: Transfer) -> tuple[Floats, Floats, Floats, float]:

@@ -133,7 +133,8 @@ def _guess(subject: Subject, grip: Grip, elbow: Floats) -> Floats:
         # hands flat, fingers towards the head, palms down: u down, v backwards
         flat = np.broadcast_to(np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]).T, humerus.shape)
         hand = flat @ _static(subject, f"hand_{side}").T
-        forearm = ulna @ rotation(_axis(subject, side), np.full(len(elbow), _pronation(grip) * sign))
+        pronation = float(np.deg2rad(150.0 if grip == "closed" else 110.0))
+        forearm = ulna @ rotation(_axis(subject, side), np.full(len(elbow), pronation * sign))
         inverse = turn.swapaxes(-1, -2)
         turns[f"glenohumeral_{side}"] = inverse @ humerus
         turns[f"elbow_{side}"] = humerus.swapaxes(-1, -2) @ ulna
@@ -144,10 +145,6 @@ def _guess(subject: Subject, grip: Grip, elbow: Floats) -> Floats:
         # feet stand on their toes: the sole is upright
         turns[f"ankle_{side}"] = rotation([0, 0, 1], 0.3 - pitch)
     return posture(subject, turns, root_turn=turn, root_shift=shift)
-
-
-def _pronation(grip: Grip) -> float:
-    return float(np.deg2rad(150.0 if grip == "closed" else 110.0))
 
 
 def _axis(subject: Subject, side: str) -> Floats:

@@ -30,7 +30,6 @@ def plate_loads(
     landmarks: Landmarks,
     *,
     cutoff: float | None = None,
-    threshold: float = 20.0,
 ) -> PlateLoads:
     """Loads of all plates at the frames of `recording`, filtered at `cutoff` Hz, on the model's contact segments.
 
@@ -51,7 +50,7 @@ def plate_loads(
     status = np.zeros(frames, dtype=np.int64)
     bearings = []
     for plate in recording.plates:
-        load = load_at(plate, recording.time, cutoff=cutoff, threshold=threshold)
+        load = load_at(plate, recording.time, cutoff=cutoff)
         bearing = bearing_segment(landmark_recording, plate, load, outlines)
         bearings.append(bearing)
         status = np.maximum(status, bearing.status)
