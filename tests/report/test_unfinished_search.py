@@ -174,16 +174,16 @@ def test_searches_that_end_far_apart_are_noted_with_the_range_of_their_ends(
     assert ends_apart(one) == []
 
 
-@pytest.mark.parametrize(("budget", "finished"), [(12, False), (60, True)])
+@pytest.mark.parametrize(("budget", "is_finished"), [(12, False), (60, True)])
 def test_a_search_by_gp_whose_processes_expect_a_gain_is_named_with_a_budget(
-    tmp_path: Path, budget: int, finished: bool
+    tmp_path: Path, budget: int, is_finished: bool
 ) -> None:
     space = {"x": [-2, 2], "y": [-1, 3]}
     common = {"model": valley, "objectives": [{"minimize": "height"}], "solver": {"use": "gp"}, "seed": 1}
     result = searched(tmp_path, [], budget, space=space, **common)
-    assert bool(result.outcomes.objectives.min() < 1.01) == finished
+    assert bool(result.outcomes.objectives.min() < 1.01) == is_finished
     clauses = gain_expected(result)
-    if finished:
+    if is_finished:
         assert clauses == []
         return
     (clause,) = clauses
