@@ -2,7 +2,7 @@
 
 import pytest
 
-from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED, log_ticks
+from designopt.report.colours import CATEGORIES, ORDERED_LINES, STEPS, THEMED, log_ticks
 
 
 def luminance(colour: str) -> float:
@@ -13,7 +13,7 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("theme", [0, 1])
 def test_every_colour_of_the_lines_stands_out_from_the_ground_of_its_theme(theme: int) -> None:
     ground = luminance(THEMED["@surface"][theme])
-    for _, name in ORDERED_LINES:
+    for name in (*(name for _, name in ORDERED_LINES), *STEPS):
         dark, light = sorted((ground, luminance(THEMED[name][theme])))
         assert (light + 0.05) / (dark + 0.05) > 2.5
 

@@ -54,6 +54,9 @@
   // have labels at whole ones, and labels of points turn inwards where they would leave the figure.
   const narrow = () => !printing && innerWidth <= 640;
   function fitNarrow(plot, width) {
+    // A drawing in space is seen from further away.
+    const eye = plot.layout.scene?.camera?.eye;
+    for (const axis in eye ?? {}) eye[axis] *= 1.2;
     // Names of many columns stand upright.
     for (const axis of axesOf(plot.layout, "x")) if (axis.tickangle && axis.tickvals?.length > 5) axis.tickangle = -90;
     // A design is named by its label without its values, and a long name is cut.
@@ -246,6 +249,34 @@
       && data.every(t => (t.type ?? "scatter") === "scatter" && typeof t.y?.[0] !== "string");
   }
 
+  // A figure that is lower on paper than on the screen has smaller names and fewer ticks, and many panels two stacks.
+  function fitSheet({data, layout}, height) {
+    const panels = axesOf(layout, "y"), titles = layout.annotations ?? [];
+    if (panels.length > 10 && !layout.xaxis2 && titles.length === panels.length) inTwoStacks(data, layout, panels);
+    for (const note of titles) note.font = {...note.font, size: 9};
+    for (const axis of panels) {
+      const names = axis.ticktext ?? new Set(data.flatMap(t => Array.isArray(t.y) ? t.y : []).filter(y => typeof y === "string"));
+      const count = names.length ?? names.size;
+      if (count) axis.tickfont = {size: Math.max(5, Math.min(9, Math.floor((height - 100) / count) - 1))};
+      else if (!axis.tickvals) Object.assign(axis, {nticks: 3, tickfont: {size: 9}});
+    }
+  }
+
+  // Panels above each other over one axis stand in two stacks side by side.
+  function inTwoStacks(data, layout, panels) {
+    const rows = Math.ceil(panels.length / 2), gap = 0.3 / rows, size = (1 - gap * (rows - 1)) / rows, right = 0.56;
+    Object.assign(layout.xaxis, {domain: [0, 1 - right], anchor: `y${rows}`});
+    layout.xaxis2 = {...layout.xaxis, domain: [right, 1], anchor: `y${panels.length}`, matches: "x"};
+    panels.forEach((axis, k) => {
+      const isRight = k >= rows, top = 1 - (k - (isRight ? rows : 0)) * (size + gap);
+      Object.assign(axis, {domain: [Math.max(0, top - size), top], anchor: isRight ? "x2" : "x"});
+      Object.assign(layout.annotations[k], {x: isRight ? right : 0, y: top});
+    });
+    for (const trace of data) if (Number((trace.yaxis ?? "y").slice(1)) > rows) trace.xaxis = "x2";
+    const shapes = layout.shapes ?? [];
+    layout.shapes = [...shapes, ...shapes.filter(shape => shape.xref === "x").map(shape => ({...shape, xref: "x2"}))];
+  }
+
   const PAPER = 985; // pixels of a page of paper, without a margin for rounding
   // What a sheet leaves for a plot beside its caption and note, and beside a short text that heads it.
   function heightOnSheet({element, plot}) {
@@ -266,6 +297,12 @@
     const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
     if (tall) figure.plot.style.height = `${sheet}px`;
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
+    // So do those of many axes side by side on paper.
+    const parallel = printing ? shown.data.find(trace => trace.type === "parcoords") : null;
+    if (parallel?.dimensions.length > 6) {
+      parallel.labelangle = -25;
+      shown.layout.margin = {...shown.layout.margin, r: 90, t: 90};
+    }
     // A label of a point at the edge is written in the margin.
     for (const trace of shown.frames.length ? [] : shown.data) if (/text/.test(trace.mode)) trace.cliponaxis ??= false;
     fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth);
@@ -276,10 +313,7 @@
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
     if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight, updatemenus: [], sliders: []});
-    if (tall) {
-      for (const note of shown.layout.annotations ?? []) note.font = {...note.font, size: 9};
-      for (const name in shown.layout) if (/^yaxis/.test(name) && !shown.layout[name].tickvals) Object.assign(shown.layout[name], {nticks: 3, tickfont: {size: 9}});
-    }
+    if (tall) fitSheet(shown, sheet);
     // Without a legend, titles of panels or buttons above it, a plot begins below its caption.
     const above = legendRows(shown, figure.plot.clientWidth) || shown.layout.annotations?.length || shown.data.some(t => t.type === "parcoords");
     if ((narrow() || printing) && !above && shown.layout.margin?.t > 24) shown.layout.margin = {...shown.layout.margin, t: 24};
