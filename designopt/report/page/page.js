@@ -35,7 +35,7 @@
     const c = name => THEMED[name][dark() ? 1 : 0];
     const axis = {
       gridcolor: c("@grid"), zerolinecolor: c("@grid"), linecolor: c("@faint"), showline: true, ticks: "outside",
-      tickcolor: c("@faint"), ticklen: 4, exponentformat: "power", minexponent: 5, title: {standoff: 10}, zeroline: false,
+      tickcolor: c("@faint"), ticklen: 4, automargin: true, exponentformat: "power", minexponent: 5, title: {standoff: 10}, zeroline: false,
     };
     const space = {...axis, backgroundcolor: c("@surface"), showbackground: true};
     return {layout: {
@@ -102,7 +102,7 @@
       const strings = names => (Array.isArray(names) ? names : []).filter(name => typeof name === "string");
       let names = axis.ticktext ? strings(axis.ticktext) : axis.type === "category" ? [...new Set(data.flatMap(trace => strings(trace.y)))] : [];
       if (7 * Math.max(0, ...names.map(name => name.length)) > width / 3) {
-        const broken = names.map(name => inLines(name, Math.max(16, Math.floor(width / 21))));
+        const broken = names.map(name => inLines(name, Math.max(18, Math.floor(width / 21))));
         Object.assign(axis, axis.ticktext ? {ticktext: broken} : {tickmode: "array", tickvals: names, ticktext: broken});
         names = broken;
         const lines = Math.max(...names.map(name => name.split("<br>").length));
@@ -137,7 +137,9 @@
   // A legend of many rows makes a figure higher on a narrow screen or beside the answer, so that its plot keeps its height.
   function fitLegend(element, plot) {
     const rows = legendRows(plot, element.clientWidth);
-    if (rows > 2) element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
+    if (rows <= 2) return;
+    element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
+    plot.layout.margin = {...plot.layout.margin, t: Math.max(plot.layout.margin?.t ?? 0, 21 * rows + 16)};
   }
 
   // Panels of several columns stand in two on a narrow screen; `layout.meta.panels` has their columns, gaps and margins.
