@@ -76,9 +76,12 @@ def axis(title: str, **attributes: Any) -> dict[str, Any]:
     """A Plotly axis with `title`; further Plotly attributes by keyword.
 
     With many ticks, Plotly labels 1 to 9 of every decade of a log axis, and the labels overlap: here it has few ticks.
+    One that overlies another has round numbers, not those beside the ticks of the other.
     """
-    tick_count = {"nticks": _LOG_TICKS} if attributes.get("type") == "log" else {}
-    return {"title": {"text": title}, "automargin": True, **tick_count, **attributes}
+    ticks: dict[str, Any] = {"nticks": _LOG_TICKS} if attributes.get("type") == "log" else {}
+    if "overlaying" in attributes:
+        ticks["tickmode"] = "auto"
+    return {"title": {"text": title}, "automargin": True, **ticks, **attributes}
 
 
 def over_decades(values: ArrayLike) -> bool:

@@ -220,6 +220,33 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_labels_of_near_points_do_not_cover_each_other_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    labels = [
+        {"text": f"best of objective {k}", "x": 0.5 + 0.02 * k, "y": 0.5 + 0.01 * k, "xref": "x", "yref": "y", "ax": 36,
+         "ay": -30, "showarrow": True, "xanchor": "left"}
+        for k in range(7)
+    ]  # fmt: skip
+    axes = {"xaxis": axis("x", range=[0, 1]), "yaxis": axis("y", range=[0, 1])}
+    data = [{"type": "scatter", "mode": "markers", "x": [0.5], "y": [0.5]}]
+    path = tmp_path / "report.html"
+    figure = Figure("The front", {"data": data, "layout": layout(**axes, annotations=labels)})
+    path.write_text(render(grid(), [Section("Front", figures=(figure,))]), encoding="utf-8")
+    try:
+        sized(browser, 420, 900)
+        browser.get(path.as_uri())
+        wait_until(lambda: count(browser, "figure[data-drawn]") == 1, "the figure is drawn")
+        boxes = browser.execute_script(
+            "return [...document.querySelectorAll('.annotation-text')].map(t => t.getBoundingClientRect())"
+            ".map(r => [r.left, r.right, r.top, r.bottom])"
+        )
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert 3 <= len(boxes) < 7  # those without room go
+    for k, (left, right, top, bottom) in enumerate(boxes):
+        for other in boxes[:k]:
+            assert left > other[1] or right < other[0] or top > other[3] - 2 or bottom < other[2] + 2
+
+
 def test_names_of_designs_and_long_titles_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
     name = "knee, topsis vector, robust: kp 1.71 %/degC, ti 102 s, td 0.237 s, tf 30.6 s, …"
     title = axis("fibre speed [maximum speeds of shortening]")

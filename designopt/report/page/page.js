@@ -34,7 +34,7 @@
     const c = name => THEMED[name][dark() ? 1 : 0];
     const axis = {
       gridcolor: c("@grid"), zerolinecolor: c("@grid"), linecolor: c("@faint"), showline: true, ticks: "outside",
-      tickcolor: c("@faint"), ticklen: 4, exponentformat: "power", minexponent: 5, title: {standoff: 10}, zeroline: false,
+      tickcolor: c("@faint"), ticklen: 4, automargin: true, exponentformat: "power", minexponent: 5, title: {standoff: 10}, zeroline: false,
     };
     const space = {...axis, backgroundcolor: c("@surface"), showbackground: true};
     return {layout: {
@@ -76,6 +76,7 @@
       if (["left", "right"].includes(label.xanchor) && inwards)
         Object.assign(label, {ax: -label.ax, xanchor: label.ax > 0 ? "right" : "left"});
     }
+    partLabels(plot.layout, width);
     const lower = (control, by) => { control.pad = {...control.pad, t: (control.pad?.t ?? 0) + by}; };
     for (const menu of plot.layout.updatemenus ?? []) lower(menu, 16);
     for (const slider of plot.layout.sliders ?? []) { Object.assign(slider, {x: 0, len: 1}); lower(slider, 64); }
@@ -106,7 +107,7 @@
       const strings = names => (Array.isArray(names) ? names : []).filter(name => typeof name === "string");
       let names = axis.ticktext ? strings(axis.ticktext) : axis.type === "category" ? [...new Set(data.flatMap(trace => strings(trace.y)))] : [];
       if (7 * Math.max(0, ...names.map(name => name.length)) > width / 3) {
-        const broken = names.map(name => inLines(name, Math.max(16, Math.floor(width / 21))));
+        const broken = names.map(name => inLines(name, Math.max(18, Math.floor(width / 21))));
         Object.assign(axis, axis.ticktext ? {ticktext: broken} : {tickmode: "array", tickvals: names, ticktext: broken});
         names = broken;
         const lines = Math.max(...names.map(name => name.split("<br>").length));
@@ -141,7 +142,9 @@
   // A legend of many rows makes a figure higher on a narrow screen or beside the answer, so that its plot keeps its height.
   function fitLegend(element, plot) {
     const rows = legendRows(plot, element.clientWidth);
-    if (rows > 2) element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
+    if (rows <= 2) return;
+    element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
+    plot.layout.margin = {...plot.layout.margin, t: Math.max(plot.layout.margin?.t ?? 0, 21 * rows + 16)};
   }
 
   // Panels of several columns stand in two on a narrow screen; `layout.meta.panels` has their columns, gaps and margins.
@@ -157,6 +160,29 @@
       Object.assign(title, {x: left, y: top});
     });
     layout.legend.y = 1 + 0.5 * space;
+  }
+
+  // A label of a point that would cover another one stands on the other side or further away, or goes: markers are in
+  // the legend.
+  function partLabels(layout, width) {
+    const boxes = [], place = (value, axis, room) => {
+      const [low, high] = axis.range, [start, end] = axis.domain ?? [0, 1];
+      return room * (start + (end - start) * (value - low) / (high - low));
+    };
+    for (const label of layout.annotations ?? []) {
+      const [across, up] = ["x", "y"].map(letter => layout[String(label[`${letter}ref`]).replace(letter, `${letter}axis`)]);
+      if (!label.showarrow || !across?.range || !up?.range) continue;
+      const lines = label.text.split("<br>"), wide = 7 * Math.max(...lines.map(line => line.length)), high = 16 * lines.length;
+      const left = place(label.x, across, width - 110) + label.ax - (label.xanchor === "right" ? wide : 0);
+      const top = ay => ay - high / 2 - place(label.y, up, 0.6 * width);
+      const isFree = ay => boxes.every(b => left + wide < b.left || b.left + b.wide < left || top(ay) + high < b.top || b.top + b.high < top(ay));
+      const free = [label.ay, -label.ay, 2.5 * label.ay, -2.5 * label.ay].find(isFree);
+      if (free === undefined) label.visible = false;
+      else {
+        label.ay = free;
+        boxes.push({left, top: top(free), wide, high});
+      }
+    }
   }
 
   // The bytes of a text that the page holds (base85 of zlib).
