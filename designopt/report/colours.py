@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-#: Names that the page replaces by a colour of its light or dark theme: (light, dark).
-THEMED: Mapping[str, tuple[str, str]] = {
+#: Colours in the light and the dark theme.
+_NAMED: Mapping[str, tuple[str, str]] = {
     "@ink": ("#1b2430", "#e8ecf1"),
     "@muted": ("#5b6776", "#9aa7b5"),
     "@faint": ("#b9c2cc", "#4a5663"),
@@ -38,6 +38,22 @@ THEMED: Mapping[str, tuple[str, str]] = {
 #: Names of the colours of categories, in the order of use.
 CATEGORIES = ("@blue", "@vermilion", "@green", "@purple", "@orange", "@sky", "@grey", "@brown")
 
+#: Number of steps of the colour scale of `STEPS`.
+STEP_COUNT = 8
+
+
+def _step(k: int, theme: int) -> str:
+    """The colour in the middle of step `k` of the scale `ORDERED_LINES`."""
+    ends = [_NAMED[name][theme] for name in ("@low", "@middle", "@high")]
+    at = (k + 0.5) / STEP_COUNT
+    channels = [np.interp(at, (0.0, 0.5, 1.0), [int(end[i : i + 2], 16) for end in ends]) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(float(value)):02x}" for value in channels)
+
+
+#: Names of the colours of a scale in steps, each of which contrasts with the background of its theme.
+STEPS = tuple(f"@step{k}" for k in range(STEP_COUNT))
+#: Names that the page replaces by a colour of its light or dark theme: (light, dark).
+THEMED: Mapping[str, tuple[str, str]] = {**_NAMED, **{name: (_step(k, 0), _step(k, 1)) for k, name in enumerate(STEPS)}}
 #: Colour scale of ordered values: uniform in lightness, so that it also works in grey and for colour-blind readers.
 ORDERED = "Viridis"
 #: The same for lines: each colour contrasts with the background of its theme.
@@ -60,9 +76,12 @@ def axis(title: str, **attributes: Any) -> dict[str, Any]:
     """A Plotly axis with `title`; further Plotly attributes by keyword.
 
     With many ticks, Plotly labels 1 to 9 of every decade of a log axis, and the labels overlap: here it has few ticks.
+    One that overlies another has round numbers, not those beside the ticks of the other.
     """
-    tick_count = {"nticks": _LOG_TICKS} if attributes.get("type") == "log" else {}
-    return {"title": {"text": title}, "automargin": True, **tick_count, **attributes}
+    ticks: dict[str, Any] = {"nticks": _LOG_TICKS} if attributes.get("type") == "log" else {}
+    if "overlaying" in attributes:
+        ticks["tickmode"] = "auto"
+    return {"title": {"text": title}, "automargin": True, **ticks, **attributes}
 
 
 def over_decades(values: ArrayLike) -> bool:

@@ -12,20 +12,16 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.report.animation import animation_frames, play_buttons, time_labels, time_slider
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import STEP_COUNT, STEPS, axis, category, layout
 
 #: Maximum number of frames of an animation, and maximum bytes of its coordinates: a larger one has fewer frames.
 FRAMES, BYTES = 200, 900_000
 #: View of a box of size 1: from the right, ahead and above of who moves along x.
-CAMERA = {"eye": {"x": 0.75, "y": -1.25, "z": 0.45}, "center": {"x": 0.0, "y": 0.0, "z": -0.05}}
-#: Number of steps of the colour scale of wires.
-COLOURS = 8
+CAMERA = {"eye": {"x": 0.75, "y": -1.25, "z": 0.45}, "center": {"x": 0.0, "y": 0.0, "z": -0.08}}
 #: Length of the longest arrow, relative to the drawing.
 LONGEST = 0.25
 #: Ratio of the smallest to the largest extent up to which a motion is planar.
 FLAT = 1e-6
-#: Viridis at the middle of each of the `COLOURS` steps.
-_SCALE = ("#46136e", "#443a83", "#31688e", "#26828e", "#1f9e89", "#35b779", "#90d743", "#dde318")
 
 
 @dataclass(frozen=True)
@@ -143,7 +139,7 @@ def _frame(motion: DrawnMotion, i: int, arrow: float) -> list[dict[str, Any]]:
     traces = [_coordinates(lines[i]) for lines in motion.lines.values()]
     if motion.wires is not None:
         step = _colour_steps(motion, i)
-        traces += [_coordinates(_joined(motion.wires[i][step == k])) for k in range(COLOURS)]
+        traces += [_coordinates(_joined(motion.wires[i][step == k])) for k in range(STEP_COUNT)]
     for force in motion.forces.values():
         point, vector = force[i, :, 0], force[i, :, 1]
         ends = np.stack([point, point + arrow * vector, np.full_like(point, np.nan)], axis=1)
@@ -156,7 +152,7 @@ def _colour_steps(motion: DrawnMotion, i: int) -> NDArray[np.intp]:
     if motion.values is None:
         return np.zeros(motion.wires.shape[1], np.intp)
     share = (motion.values[i] - motion.lowest) / max(motion.highest - motion.lowest, 1e-300)
-    steps: NDArray[np.intp] = np.clip(np.nan_to_num(share) * COLOURS, 0, COLOURS - 1).astype(np.intp)
+    steps: NDArray[np.intp] = np.clip(np.nan_to_num(share) * STEP_COUNT, 0, STEP_COUNT - 1).astype(np.intp)
     return steps
 
 
@@ -183,7 +179,7 @@ def _looks(motion: DrawnMotion) -> list[dict[str, Any]]:
         looks.append({"name": name, "mode": "lines+markers", "line": {"color": colour, "width": width},
                       "marker": {"size": 4, "color": colour}})  # fmt: skip
     if motion.wires is not None:
-        for k, colour in enumerate(_SCALE):
+        for k, colour in enumerate(STEPS):
             bar = {} if k or motion.values is None else {"marker": _colour_bar(motion)}
             looks.append({"mode": "lines+markers" if bar else "lines", "showlegend": False, **bar,
                           "line": {"color": colour, "width": 3}})  # fmt: skip
@@ -203,7 +199,7 @@ def _heads(colour: str, force: Floats) -> dict[str, Any]:
 
 def _colour_bar(motion: DrawnMotion) -> dict[str, Any]:
     """An invisible marker that carries the scale of the wires' colours."""
-    steps = [[(k + e) / COLOURS, colour] for k, colour in enumerate(_SCALE) for e in (0, 1)]
+    steps = [[(k + e) / STEP_COUNT, colour] for k, colour in enumerate(STEPS) for e in (0, 1)]
     bar = {"title": {"text": motion.meaning, "side": "right"}, "thickness": 12, "outlinewidth": 0, "len": 0.8}
     limits = {"cmin": motion.lowest, "cmax": motion.highest}
     return {"size": 0.01, "opacity": 0.0, "color": [motion.lowest], "colorscale": steps, "colorbar": bar, **limits,
@@ -217,7 +213,7 @@ def _axes(ranges: list[list[float]], names: Sequence[str]) -> dict[str, Any]:
         spans = np.array([high - low for low, high in ranges])
         sizes = spans / spans.max()
         ratio = dict(zip("xyz", sizes.tolist(), strict=True))
-        near = min(1.0, float(np.linalg.norm(sizes)) / math.sqrt(2.0))  # nearer to what fills a part of the box
+        near = min(1.0, 1.05 * float(np.linalg.norm(sizes)) / math.sqrt(2.0))  # nearer to what fills a part of the box
         camera = {**CAMERA, "eye": {letter: near * value for letter, value in CAMERA["eye"].items()}}
         axes = {f"{letter}axis": side for letter, side in zip("xyz", sides, strict=True)}
         return {"scene": {"aspectmode": "manual", "aspectratio": ratio, "camera": camera, **axes}}

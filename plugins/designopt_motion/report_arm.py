@@ -67,14 +67,14 @@ def _muscles(arrays: Arrays) -> Plot:
     for i, muscle in enumerate(MUSCLES):
         row, column = divmod(i, _COLUMNS)
         suffix = "" if i == 0 else str(i + 1)
-        left, upper = column * 0.53, 1.0 - row * 0.36
+        left, upper = column * 0.56, 1.0 - row * 0.38
         on = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
         colour = category(row)
         data.append(line(time, arrays["excitations"][:, i], line={"color": colour, "width": 2}, **on))
         data.append(line(time, arrays["activations"][:, i], line={"color": colour, "width": 1.5, "dash": "dash"}, **on))
         title = "time [s]" if row == _ROWS - 1 else ""
-        axes[f"xaxis{suffix}"] = axis(title, domain=[left, left + 0.47], anchor=f"y{suffix}")
-        axes[f"yaxis{suffix}"] = axis("", domain=[upper - 0.27, upper], anchor=f"x{suffix}", range=[0.0, top])
+        axes[f"xaxis{suffix}"] = axis(title, domain=[left, left + 0.44], anchor=f"y{suffix}")
+        axes[f"yaxis{suffix}"] = axis("", domain=[upper - 0.24, upper], anchor=f"x{suffix}", range=[0.0, top])
         words = {"text": muscle.name.replace("_", " "), "showarrow": False, "font": {"size": 12}}
         position = {"x": left, "y": upper, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
         annotations.append({**words, **position})

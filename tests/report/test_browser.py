@@ -24,6 +24,7 @@ from designopt.report.parts.designs.front import front
 from designopt.report.parts.designs.importance import importance
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel
+from designopt.report.parts.motion.trajectories import stacked
 from designopt.report.traces import selected
 from designopt.study.study import DesignVariable
 
@@ -217,6 +218,33 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
             assert browser.execute_script(read) == [*labels, *expected]
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_labels_of_near_points_do_not_cover_each_other_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    labels = [
+        {"text": f"best of objective {k}", "x": 0.5 + 0.02 * k, "y": 0.5 + 0.01 * k, "xref": "x", "yref": "y", "ax": 36,
+         "ay": -30, "showarrow": True, "xanchor": "left"}
+        for k in range(7)
+    ]  # fmt: skip
+    axes = {"xaxis": axis("x", range=[0, 1]), "yaxis": axis("y", range=[0, 1])}
+    data = [{"type": "scatter", "mode": "markers", "x": [0.5], "y": [0.5]}]
+    path = tmp_path / "report.html"
+    figure = Figure("The front", {"data": data, "layout": layout(**axes, annotations=labels)})
+    path.write_text(render(grid(), [Section("Front", figures=(figure,))]), encoding="utf-8")
+    try:
+        sized(browser, 420, 900)
+        browser.get(path.as_uri())
+        wait_until(lambda: count(browser, "figure[data-drawn]") == 1, "the figure is drawn")
+        boxes = browser.execute_script(
+            "return [...document.querySelectorAll('.annotation-text')].map(t => t.getBoundingClientRect())"
+            ".map(r => [r.left, r.right, r.top, r.bottom])"
+        )
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert 3 <= len(boxes) < 7  # those without room go
+    for k, (left, right, top, bottom) in enumerate(boxes):
+        for other in boxes[:k]:
+            assert left > other[1] or right < other[0] or top > other[3] - 2 or bottom < other[2] + 2
 
 
 def test_names_of_designs_and_long_titles_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
@@ -451,6 +479,39 @@ def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_re
     finally:
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_many_panels_stand_in_two_stacks_and_many_names_are_small_on_a_sheet(browser: Any, tmp_path: Path) -> None:
+    panel_rows = [
+        (f"activation of muscle {k}", "", [{"type": "scatter", "x": [0, 1], "y": [0.0, 1.0 + k]}]) for k in range(21)
+    ]
+    names = [f"muscle_{k}" for k in range(90)]
+    lengths = {"data": [{"type": "scatter", "mode": "markers", "x": [1.0] * 90, "y": names}], "layout": layout()}
+    path = tmp_path / "report.html"
+    figures = (
+        Figure("States", stacked(panel_rows, "time [s]"), height=3200),
+        Figure("Lengths", lengths, height=1700),
+    )
+    path.write_text(render(grid(), [Section("Motion", figures=figures), Section("Record")]), encoding="utf-8")
+    browser.get(path.as_uri())
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+    overlaps = """const boxes = [...document.querySelectorAll(arguments[0])].map(e => e.getBoundingClientRect());
+        return boxes.filter((a, i) => boxes.some((b, k) => k > i
+            && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+            && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3)).length"""
+    try:
+        panel_heights = browser.execute_script(
+            "const l = document.querySelector('.plot')._fullLayout; return [...Array(21).keys()].map(k => "
+            "(d => (d[1] - d[0]) * l._size.h)(l[`yaxis${k ? k + 1 : ''}`].domain))"
+        )
+        assert min(panel_heights) > 50
+        assert browser.execute_script(overlaps, "figure:nth-of-type(1) :is(.annotation-text, .ytick text)") == 0
+        assert browser.execute_script(overlaps, "figure:nth-of-type(2) .ytick text") == 0
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script("return document.querySelector('.plot')._fullLayout.xaxis2") is None
+    assert errors(browser) == []
 
 
 def test_subplots_side_by_side_scroll_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from designopt.report.colours import CATEGORIES, ORDERED_LINES, THEMED, log_ticks
+from designopt.report.colours import CATEGORIES, ORDERED_LINES, STEPS, THEMED, axis, log_ticks
 
 
 def luminance(colour: str) -> float:
@@ -13,7 +13,7 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("theme", [0, 1])
 def test_every_colour_of_the_lines_stands_out_from_the_ground_of_its_theme(theme: int) -> None:
     ground = luminance(THEMED["@surface"][theme])
-    for _, name in ORDERED_LINES:
+    for name in (*(name for _, name in ORDERED_LINES), *STEPS):
         dark, light = sorted((ground, luminance(THEMED[name][theme])))
         assert (light + 0.05) / (dark + 0.05) > 2.5
 
@@ -35,3 +35,9 @@ def test_colours_of_categories_stand_out_from_a_dark_ground() -> None:
 )
 def test_a_log_axis_has_several_round_ticks(ends: tuple[float, float], most: int, ticks: list[float]) -> None:
     assert log_ticks(*ends, most) == pytest.approx(ticks)
+
+
+def test_an_axis_over_another_has_round_ticks_of_its_own() -> None:
+    """By default Plotly writes its values beside the ticks of the other: 3.26, 6.81 and 10.37."""
+    assert axis("distance [mm]", overlaying="y")["tickmode"] == "auto"
+    assert "tickmode" not in axis("force [N]")

@@ -211,6 +211,12 @@ def test_a_table_is_saved_whole_in_full_precision() -> None:
     assert "2 more rows" in page.text
 
 
+def test_a_table_without_rows_is_its_note() -> None:
+    page = Page(render(EMPTY, [Section("S", tables=(Table("Frames to check", ("frames",), (), note="None."),))]))
+    assert "None." in page.text
+    assert [tag for tag, _ in page.elements if tag in ("table", "th")] == []
+
+
 def test_rows_beyond_the_first_ones_are_folded_until_the_reader_asks_for_them() -> None:
     table = Table("T", ("a",), tuple((i,) for i in range(6)), visible_rows=5, folded_from=2)
     page = Page(render(EMPTY, [Section("S", tables=(table, replace(table, folded_from=5)))]))

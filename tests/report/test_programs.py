@@ -14,7 +14,7 @@ from designopt.dynamics.system import System, Variable
 from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs
 from designopt.report.parts.motion.solving import solving
-from designopt.report.parts.motion.trajectories import _end_costates, _path, activity, in_short, trajectories
+from designopt.report.parts.motion.trajectories import _end_costates, activity, in_short, trajectories
 from designopt.report.traces import constant_axis
 from designopt.store.views.programs import best_program, better_motions
 
@@ -98,16 +98,15 @@ def test_a_constant_has_its_value_at_its_axis() -> None:
     assert constant_axis([0.5, 0.500004], least=1e-5)["ticktext"] == ["0.5"]
 
 
-def test_round_off_of_an_equation_over_the_motion_is_not_zoomed_into(solutions):
+def test_equations_over_the_motion_that_hold_are_named_and_not_drawn(solutions):
     phase = solutions[0].phase
     residual = 1e-15 * np.sin(40.0 * phase.times[phase.mesh.first :])
-    balanced = replace(phase, path={"balance": residual}, path_limits={"balance": (0.0, 0.0)})
-    axes = _path([balanced], ["balance"])["layout"]["yaxis"]
-    assert axes["ticktext"] == ["0"]
-    high = axes["range"][1]
-    assert high > 1e6 * residual.max()
-    limited = replace(phase, path={"balance": residual}, path_limits={"balance": (0.0, 1.0)})
-    assert "ticktext" not in _path([limited], ["balance"])["layout"]["yaxis"]
+    path = {"balance": residual, "contact": residual, "lost": 1e10 * residual}
+    limits = {"balance": (0.0, 0.0), "contact": (0.0, 1.0), "lost": (0.0, 0.0)}
+    with_path = replace(solutions[0], phases={phase.name: replace(phase, path=path, path_limits=limits)})
+    (figure,) = [f for f in trajectories(result(record(with_path))).figures if f.title == "Path constraints"]
+    assert [note["text"] for note in figure.plot["layout"]["annotations"]] == ["<b>contact</b>", "<b>lost</b>"]
+    assert figure.note == "Equations that hold within 1e-08 are not drawn: balance."
 
 
 def test_errors_of_a_constant_costate_are_not_zoomed_into(solutions):
@@ -149,7 +148,7 @@ def test_several_programs_are_chosen_from(solutions):
     records = [record(s, pole_length=at) for s, at in zip(solutions, (0.5, 0.6), strict=True)]
     figure = trajectories(result(*records)).figures[0]
     (choice,) = figure.choices
-    assert [option.split(" (")[0] for option in choice.options] == ["1: pole_length 0.5", "2: pole_length 0.6"]
+    assert [option.split(" (")[0] for option in choice.options] == ["1: pole_length 0.5 m", "2: pole_length 0.6 m"]
     assert set(figure.variants) == {(0,), (1,)}
 
 
@@ -189,7 +188,7 @@ def test_a_program_without_a_result_is_reported_with_its_reason(solutions):
 def test_hints_for_the_author_of_the_model_are_folded(solutions):
     hint, warning = "nonsmooth_model: the equation has fmax", "singular_arc: from 0 to 1 s the cost does not bend"
     section = programs(result(record(replace(solutions[0], warnings=(hint, warning)))))
-    assert warning in section.findings
+    assert f"{warning}." in section.findings
     assert hint not in section.findings
     assert ("How the model is written", hint) in section.details
 
@@ -197,7 +196,7 @@ def test_hints_for_the_author_of_the_model_are_folded(solutions):
 def test_warnings_of_one_kind_are_one_finding_with_the_others_folded(solutions):
     warnings = tuple(f"oscillating_control: u{k} has 7 pulses" for k in range(20))
     section = programs(result(record(replace(solutions[0], warnings=("singular_arc: 0 to 1 s", *warnings)))))
-    assert section.findings == ("singular_arc: 0 to 1 s", f"{warnings[0]} (19 more of this kind)")
+    assert section.findings == ("singular_arc: 0 to 1 s.", f"{warnings[0]} (19 more of this kind).")
     assert ("19 more warnings", "\n".join(warnings[1:])) in section.details
 
 
@@ -222,8 +221,8 @@ def test_different_local_optima_of_several_starts_are_reported(solutions):
 def test_the_best_of_what_is_maximised_is_the_largest(solutions):
     records = [record(s, pole_length=at) for s, at in zip(solutions, (0.5, 0.6), strict=True)]
     least, largest = sorted(s.objective for s in solutions)
-    assert programs(result(*records)).facts[2] == ("best objective", number(least, 6))
-    assert programs(result(*records, sign=-1.0)).facts[2] == ("best objective", number(largest, 6))
+    assert programs(result(*records)).facts[2] == ("best objective", f"{number(least, 6)} s")
+    assert programs(result(*records, sign=-1.0)).facts[2] == ("best objective", f"{number(largest, 6)} s")
 
 
 def test_a_sweep_is_answered_by_the_best_program_of_each_of_its_points(solutions):

@@ -154,7 +154,7 @@ def test_a_front_within_its_tolerances_is_a_single_answer(tmp_path: Path, tolera
     objectives = [{"minimize": "mass"}, {"minimize": "sag"}]
     thickness_study = study(space=space, objectives=objectives, constraints=[], baseline={"name": "present", "t": 4.2})
     section = overview(thickness_study.run(tmp_path / "s"))
-    assert any(text.startswith("The front is a single answer") for text in section.findings) == single
+    assert any("the front is a single answer" in text for text in section.findings) == single
 
 
 def test_without_a_feasible_design_there_is_no_recommendation(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@
     const c = name => THEMED[name][dark() ? 1 : 0];
     const axis = {
       gridcolor: c("@grid"), zerolinecolor: c("@grid"), linecolor: c("@faint"), showline: true, ticks: "outside",
-      tickcolor: c("@faint"), ticklen: 4, exponentformat: "power", minexponent: 5, title: {standoff: 10}, zeroline: false,
+      tickcolor: c("@faint"), ticklen: 4, automargin: true, exponentformat: "power", minexponent: 5, title: {standoff: 10}, zeroline: false,
     };
     const space = {...axis, backgroundcolor: c("@surface"), showbackground: true};
     return {layout: {
@@ -54,6 +54,9 @@
   // have labels at whole ones, and labels of points turn inwards where they would leave the figure.
   const narrow = () => !printing && innerWidth <= 640;
   function fitNarrow(plot, width) {
+    // A drawing in space is seen from further away.
+    const eye = plot.layout.scene?.camera?.eye;
+    for (const axis in eye ?? {}) eye[axis] *= 1.2;
     // Names of many columns stand upright.
     for (const axis of axesOf(plot.layout, "x")) if (axis.tickangle && axis.tickvals?.length > 5) axis.tickangle = -90;
     // A design is named by its label without its values, and a long name is cut.
@@ -73,6 +76,7 @@
       if (["left", "right"].includes(label.xanchor) && inwards)
         Object.assign(label, {ax: -label.ax, xanchor: label.ax > 0 ? "right" : "left"});
     }
+    partLabels(plot.layout, width);
     const lower = (control, by) => { control.pad = {...control.pad, t: (control.pad?.t ?? 0) + by}; };
     for (const menu of plot.layout.updatemenus ?? []) lower(menu, 16);
     for (const slider of plot.layout.sliders ?? []) { Object.assign(slider, {x: 0, len: 1}); lower(slider, 64); }
@@ -103,7 +107,7 @@
       const strings = names => (Array.isArray(names) ? names : []).filter(name => typeof name === "string");
       let names = axis.ticktext ? strings(axis.ticktext) : axis.type === "category" ? [...new Set(data.flatMap(trace => strings(trace.y)))] : [];
       if (7 * Math.max(0, ...names.map(name => name.length)) > width / 3) {
-        const broken = names.map(name => inLines(name, Math.max(16, Math.floor(width / 21))));
+        const broken = names.map(name => inLines(name, Math.max(18, Math.floor(width / 21))));
         Object.assign(axis, axis.ticktext ? {ticktext: broken} : {tickmode: "array", tickvals: names, ticktext: broken});
         names = broken;
         const lines = Math.max(...names.map(name => name.split("<br>").length));
@@ -138,7 +142,9 @@
   // A legend of many rows makes a figure higher on a narrow screen or beside the answer, so that its plot keeps its height.
   function fitLegend(element, plot) {
     const rows = legendRows(plot, element.clientWidth);
-    if (rows > 2) element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
+    if (rows <= 2) return;
+    element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
+    plot.layout.margin = {...plot.layout.margin, t: Math.max(plot.layout.margin?.t ?? 0, 21 * rows + 16)};
   }
 
   // Panels of several columns stand in two on a narrow screen; `layout.meta.panels` has their columns, gaps and margins.
@@ -154,6 +160,29 @@
       Object.assign(title, {x: left, y: top});
     });
     layout.legend.y = 1 + 0.5 * space;
+  }
+
+  // A label of a point that would cover another one stands on the other side or further away, or goes: markers are in
+  // the legend.
+  function partLabels(layout, width) {
+    const boxes = [], place = (value, axis, room) => {
+      const [low, high] = axis.range, [start, end] = axis.domain ?? [0, 1];
+      return room * (start + (end - start) * (value - low) / (high - low));
+    };
+    for (const label of layout.annotations ?? []) {
+      const [across, up] = ["x", "y"].map(letter => layout[String(label[`${letter}ref`]).replace(letter, `${letter}axis`)]);
+      if (!label.showarrow || !across?.range || !up?.range) continue;
+      const lines = label.text.split("<br>"), wide = 7 * Math.max(...lines.map(line => line.length)), high = 16 * lines.length;
+      const left = place(label.x, across, width - 110) + label.ax - (label.xanchor === "right" ? wide : 0);
+      const top = ay => ay - high / 2 - place(label.y, up, 0.6 * width);
+      const isFree = ay => boxes.every(b => left + wide < b.left || b.left + b.wide < left || top(ay) + high < b.top || b.top + b.high < top(ay));
+      const free = [label.ay, -label.ay, 2.5 * label.ay, -2.5 * label.ay].find(isFree);
+      if (free === undefined) label.visible = false;
+      else {
+        label.ay = free;
+        boxes.push({left, top: top(free), wide, high});
+      }
+    }
   }
 
   // The bytes of a text that the page holds (base85 of zlib).
@@ -246,6 +275,34 @@
       && data.every(t => (t.type ?? "scatter") === "scatter" && typeof t.y?.[0] !== "string");
   }
 
+  // A figure that is lower on paper than on the screen has smaller names and fewer ticks, and many panels two stacks.
+  function fitSheet({data, layout}, height) {
+    const panels = axesOf(layout, "y"), titles = layout.annotations ?? [];
+    if (panels.length > 10 && !layout.xaxis2 && titles.length === panels.length) inTwoStacks(data, layout, panels);
+    for (const note of titles) note.font = {...note.font, size: 9};
+    for (const axis of panels) {
+      const names = axis.ticktext ?? new Set(data.flatMap(t => Array.isArray(t.y) ? t.y : []).filter(y => typeof y === "string"));
+      const count = names.length ?? names.size;
+      if (count) axis.tickfont = {size: Math.max(5, Math.min(9, Math.floor((height - 100) / count) - 1))};
+      else if (!axis.tickvals) Object.assign(axis, {nticks: 3, tickfont: {size: 9}});
+    }
+  }
+
+  // Panels above each other over one axis stand in two stacks side by side.
+  function inTwoStacks(data, layout, panels) {
+    const rows = Math.ceil(panels.length / 2), gap = 0.3 / rows, size = (1 - gap * (rows - 1)) / rows, right = 0.56;
+    Object.assign(layout.xaxis, {domain: [0, 1 - right], anchor: `y${rows}`});
+    layout.xaxis2 = {...layout.xaxis, domain: [right, 1], anchor: `y${panels.length}`, matches: "x"};
+    panels.forEach((axis, k) => {
+      const isRight = k >= rows, top = 1 - (k - (isRight ? rows : 0)) * (size + gap);
+      Object.assign(axis, {domain: [Math.max(0, top - size), top], anchor: isRight ? "x2" : "x"});
+      Object.assign(layout.annotations[k], {x: isRight ? right : 0, y: top});
+    });
+    for (const trace of data) if (Number((trace.yaxis ?? "y").slice(1)) > rows) trace.xaxis = "x2";
+    const shapes = layout.shapes ?? [];
+    layout.shapes = [...shapes, ...shapes.filter(shape => shape.xref === "x").map(shape => ({...shape, xref: "x2"}))];
+  }
+
   const PAPER = 985; // pixels of a page of paper, without a margin for rounding
   // What a sheet leaves for a plot beside its caption and note, and beside a short text that heads it.
   function heightOnSheet({element, plot}) {
@@ -266,6 +323,12 @@
     const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
     if (tall) figure.plot.style.height = `${sheet}px`;
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
+    // So do those of many axes side by side on paper.
+    const parallel = printing ? shown.data.find(trace => trace.type === "parcoords") : null;
+    if (parallel?.dimensions.length > 6) {
+      parallel.labelangle = -25;
+      shown.layout.margin = {...shown.layout.margin, r: 90, t: 90};
+    }
     // A label of a point at the edge is written in the margin.
     for (const trace of shown.frames.length ? [] : shown.data) if (/text/.test(trace.mode)) trace.cliponaxis ??= false;
     fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth);
@@ -276,10 +339,7 @@
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
     if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight, updatemenus: [], sliders: []});
-    if (tall) {
-      for (const note of shown.layout.annotations ?? []) note.font = {...note.font, size: 9};
-      for (const name in shown.layout) if (/^yaxis/.test(name) && !shown.layout[name].tickvals) Object.assign(shown.layout[name], {nticks: 3, tickfont: {size: 9}});
-    }
+    if (tall) fitSheet(shown, sheet);
     // Without a legend, titles of panels or buttons above it, a plot begins below its caption.
     const above = legendRows(shown, figure.plot.clientWidth) || shown.layout.annotations?.length || shown.data.some(t => t.type === "parcoords");
     if ((narrow() || printing) && !above && shown.layout.margin?.t > 24) shown.layout.margin = {...shown.layout.margin, t: 24};

@@ -88,7 +88,7 @@ def frame_table(motions: Mapping[tuple[str, str], Arrays]) -> Table:
             lack = _lack(arrays, frame_numbers) if value >= 100 else ""
             rows.append((design, scenario, words(_KINDS[value]), f"{len(frame_numbers)} of {len(status)}", when, lack))
     note = "; ".join(f"{words(kind)}: {kind.sentence}" for kind in SharingStatus if words(kind) in {r[2] for r in rows})
-    columns, lines = with_a_value(("design", "scenario", "status", "frames", "time [s]", "lack"), rows)
+    columns, lines = with_a_value(("design", "scenario", "status", "frames", "time [s]", "lack [N m or N]"), rows)
     return Table("Frames by status", columns, lines, note=note)
 
 

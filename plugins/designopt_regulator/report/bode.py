@@ -10,12 +10,13 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import chosen_once, number, plain
+from designopt.report.labels import chosen_once, number, plain, with_unit
 from designopt.report.section import Figure, Section
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
+from designopt_regulator.linear_loop.model import LinearLoop
 from designopt_regulator.report.loops import AnalysedLoop, frequencies, loops_by_scenario, names_of, worst_first
-from designopt_regulator.report.responses import design_words, foreign, regulated, reservations, scenario_choice
+from designopt_regulator.report.responses import design_words, foreign, regulated, reservations, scenario_choice, units
 
 Traces = list[Trace]
 
@@ -38,6 +39,7 @@ def loop_bode(result: Result) -> Section | None:
     if not designs:
         return None
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
+    command = with_unit("command", plain(units(result, model)[0])) if isinstance(model, LinearLoop) else "command"
     loops_of_designs = loops_by_scenario(result, model, designs)
     figures: list[Figure] = []
     for loop in names_of(model):
@@ -52,7 +54,14 @@ def loop_bode(result: Result) -> Section | None:
             if any(len(trace["x"]) for traces in traces_of_plots for trace in traces):
                 choices, name = scenario_choice(result, scenario_numbers), f"{heading}{of_loop}"
                 figures.append(
-                    selected(name, choices, traces_of_plots.__getitem__, shape(traces_of_plots), note=note, height=560)
+                    selected(
+                        name,
+                        choices,
+                        traces_of_plots.__getitem__,
+                        shape(traces_of_plots, command),
+                        note=note,
+                        height=560,
+                    )
                 )
     return Section(
         title,
@@ -161,19 +170,20 @@ def _bode_layout(plots: Sequence[Traces]) -> dict[str, Any]:
 
 
 _FIGURES: tuple[
-    tuple[str, Callable[[Mapping[str, AnalysedLoop]], Traces], Callable[[Sequence[Traces]], dict[str, Any]], str], ...
+    tuple[str, Callable[[Mapping[str, AnalysedLoop]], Traces], Callable[[Sequence[Traces], str], dict[str, Any]], str],
+    ...,
 ] = (
-    ("Bode plot", _bode, _bode_layout, ""),
+    ("Bode plot", _bode, lambda plots, _: _bode_layout(plots), ""),
     (
         "From noise to command, from load to output",
         _noise_and_load,
-        lambda plots: _bode_axes("|KS|", "|GS|", _half(plots, lower=False), _half(plots, lower=True)),
+        lambda plots, _: _bode_axes("|KS|", "|GS|", _half(plots, lower=False), _half(plots, lower=True)),
         "K is the controller from the measurement to the command, G the plant from the command to the output.",
     ),
     (
         "Command under measurement noise",
         _noise,
-        lambda _: layout(xaxis=axis("time [s]"), yaxis=axis("command")),
+        lambda _, command: layout(xaxis=axis("time [s]"), yaxis=axis(command)),
         "White noise of standard deviation 1 alone, the same for all designs, without limits on the command.",
     ),
 )

@@ -168,10 +168,17 @@ def _stored_or_simulated(
     return model.evaluate(design, conditions, set(names))[1]
 
 
+def units(result: Result, model: LinearLoop) -> tuple[str, str]:
+    """Those of command and output, of the plant's record if it has one."""
+    if model.plant.type == "data":
+        return model.plant.data().units
+    command, output = (result.problem.model.plugin.arrays[name].unit for name in ("command", "output"))
+    return command, output
+
+
 def _signals(result: Result, model: Regulated) -> tuple[DrawnSignal, ...]:
     if isinstance(model, LinearLoop):
-        units = [result.problem.model.plugin.arrays[name].unit for name in ("command", "output")]
-        command_unit, output_unit = model.plant.data().units if model.plant.type == "data" else units
+        command_unit, output_unit = units(result, model)
         return (DrawnSignal("output", "output", "command", None, unit=output_unit, command_unit=command_unit),)
     return {"course": (_COURSE,), "speed": (_SPEED,), "both": (_COURSE, _SPEED)}[model.loop]
 

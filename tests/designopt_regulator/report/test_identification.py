@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from designopt_regulator.report.bode import loop_bode
 from designopt_regulator.report.identification import fitted
 from designopt_regulator.report.responses import step_responses
 from own_plant import DELAY, FAST, GAIN, NOISE, REST, SLOW, heater, text
@@ -135,6 +136,9 @@ def test_a_record_without_named_plots_shows_the_fit_and_all_responses_with_their
     ).run(tmp_path / "store")  # fmt: skip
     assert part_names(result)[:5] == ["overview", "analysis", "best", "tolerances", "step_responses"]
     (section,) = sections(result, only=["step_responses"])
+    frequency = loop_bode(result)
+    assert frequency is not None
+    assert frequency.figures[-1].plot["layout"]["yaxis"]["title"]["text"] == "command [%]"
     record, responses = section.figures
     assert trace(record, "measured")
     curves = {t["name"].split(":")[0] for t in responses.plot["data"] if len(t["x"])}

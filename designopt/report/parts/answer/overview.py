@@ -86,7 +86,7 @@ def overview(result: Result) -> Section:
                 *unknown_robustness(result),
             )
         ]
-        findings += [*recommendation.single_answer(result), *recommendation.changes(result)]
+        findings += recommendation.changes(result)
     if valid_count and not outcomes.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
         findings += [f"{clause[0].upper()}{clause[1:]}."] if (clause := result.never_finite()) else []

@@ -141,23 +141,6 @@ def _sides(result: Result, row: int) -> list[tuple[StudyConstraint, str, float, 
     return sides
 
 
-def single_answer(result: Result) -> list[str]:
-    """A sentence if the objectives differ less over the front than between neighbours of the recommended design within
-    its tolerances: its designs are then one answer; else none."""
-    recommendation, near, front = result.recommended(), result.tolerated(), np.asarray(result.front(), dtype=np.intp)
-    index = near.index_of(recommendation[1]) if near is not None and recommendation is not None else None
-    if near is None or index is None or len(front) < 2 or result.study.tolerances is None:
-        return []
-    neighbours = near.objectives[index]
-    neighbours = neighbours[np.isfinite(neighbours).all(axis=1)]
-    if result.study.tolerances.assumed or len(neighbours) < 2:
-        return []
-    values = objective_values(result)[front]
-    if (np.ptp(values, axis=0) > np.ptp(neighbours, axis=0)).any():
-        return []
-    return ["The front is a single answer: over its designs the objectives differ less than within the tolerances."]
-
-
 def search_without_gain(result: Result) -> list[str]:
     """A clause if the only objective is least in a design of the baseline: the search has found nothing better."""
     recommendation, stages = result.recommended(), result.study.stages

@@ -189,6 +189,7 @@ def narrow_front(result: Result) -> list[str]:
     if not ranges:
         return []
     trade_off = "; the front has no trade-off to choose from" if (~narrow).sum() < 2 else ""
+    trade_off = "; the front is a single answer" if narrow.all() else trade_off
     return [
         f"over the front {listed(ranges)} var{'ies' if len(ranges) == 1 else 'y'} less than the "
         f"tolerances{assumed_size(result)}{trade_off}"

@@ -348,6 +348,7 @@ def _space(result: Result, row_groups: dict[str, Rows]) -> Figure:
         data.append({**points, "type": "scatter3d", "z": z})
     ranges = _ranges(result, row_groups)
     short = [titled(with_unit(o.name, o.unit), 30) for o in result.problem.objectives]
+    legend = layout()["legend"] | {"itemsizing": "constant"}
     scene = {
         f"{a}axis": {
             "title": {"text": short[j]},
@@ -360,7 +361,7 @@ def _space(result: Result, row_groups: dict[str, Rows]) -> Figure:
         "The three objectives in space",
         {
             "data": data,
-            "layout": layout(scene=scene | _CUBE, margin={"l": 0, "r": 0, "t": 60, "b": 0}),
+            "layout": layout(scene=scene | _CUBE, margin={"l": 0, "r": 0, "t": 60, "b": 0}, legend=legend),
         },
         note="Drag to rotate the view, scroll to zoom.",
         height=560,

@@ -48,30 +48,30 @@ def programs(result: Result) -> Section | None:
         "Programs",
         introduction="Each program is one solve of the trajectories and the free parameters together, by direct "
         "collocation.",
-        facts=_facts(records, result.best_program()),
+        facts=_facts(records, result.best_program(), result.problem.objectives[0].unit),
         findings=(
             *_findings(records, result.best_program()),
             *(f"{text[0].upper()}{text[1:]}." for text in diagnosis(result)),
         ),
         tables=(
             *_optima(records, best_of_each(result), result.problem),
-            _outcomes(records, best_of_each(result)),
+            _outcomes(records, best_of_each(result), result.problem),
             *_parameters(shown_programs),
             *_deviations(shown_programs),
         ),
         details=(
-            *((program_words(r, n), r.message) for n, r in _with_messages(records)),
+            *((f"Program {program_words(result.problem, r, n)}", r.message) for n, r in _with_messages(records)),
             *_further_warnings(result.best_program()),
             *((("How the model is written", hints),) if (hints := _hints(result.best_program())) else ()),
         ),
     )
 
 
-def _facts(records: Sequence[ProgramRecord], best: ProgramRecord | None) -> tuple[tuple[str, str], ...]:
+def _facts(records: Sequence[ProgramRecord], best: ProgramRecord | None, unit: str) -> tuple[tuple[str, str], ...]:
     ends = Counter(record.status for record in records)
     facts = [("programs", str(len(records))), *((status, str(count)) for status, count in ends.most_common())]
     if best is not None:
-        facts += [("best objective", number(_figure(best, "objective"), DIGITS))]
+        facts += [("best objective", f"{number(_figure(best, 'objective'), DIGITS)} {unit}".rstrip())]
         facts += [("error estimate", number(_figure(best, "error_estimate")))]
     return tuple(facts)
 
@@ -95,7 +95,7 @@ def _findings(records: Sequence[ProgramRecord], best: ProgramRecord | None) -> l
         else:
             sentences.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low, DIGITS)}.")
     if best is not None and best.solution is not None:
-        sentences += first_of_each_kind(_warnings(best))[0]
+        sentences += [f"{text.rstrip('.')}." for text in first_of_each_kind(_warnings(best))[0]]
     failures = [r for r in records if not r.ok]
     if failures:
         sentences.append(
@@ -149,16 +149,18 @@ def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int], problem: 
     return (Table("The best of each point", (*columns, "program"), tuple(rows), digits=DIGITS),)
 
 
-def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Table:
-    rows = []
+def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int], problem: Problem) -> Table:
+    rows, units = [], {p.name: p.unit for p in problem.space.parameters}
     for i, record in enumerate(records):
-        at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items())
+        values = fixed(record).items()
+        at = ", ".join(f"{name} {number(value)} {units.get(name, '')}".rstrip() for name, value in values)
         rows.append((
             i + 1, record.stage, at, record.status, _figure(record, "objective") if record.ok else math.nan,
             _figure(record, "iterations"), _rounded(_figure(record, "error_estimate")),
             _rounded(_figure(record, "resimulation_error")), _rounded(record.wall),
         ))  # fmt: skip
-    head = ("program", "stage", "fixed at", "status", "objective", "iterations", "error estimate",
+    objective = with_unit("objective", problem.objectives[0].unit)
+    head = ("program", "stage", "fixed at", "status", objective, "iterations", "error estimate",
             "re-simulation error", "took [s]")  # fmt: skip
     note = (
         "Highlighted: the best of its point. Points solved from several starts or verified cold are listed repeatedly."

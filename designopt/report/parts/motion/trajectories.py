@@ -21,10 +21,11 @@ from designopt.store.result import Result
 
 if TYPE_CHECKING:
     from designopt.collocation.solution.solution import PhaseSolution, Solution
+    from designopt.problem import Problem
     from designopt.store.views.programs import ProgramRecord
     from designopt.study.study import Objective
 
-#: Size below which the residual of an equation is round-off and tolerance of the solver.
+#: Size below which the residual of an equation is that of the solver.
 RESIDUAL = 1e-8
 #: Significant digits of a constant on its axis.
 CONSTANT_DIGITS = 5
@@ -127,14 +128,27 @@ def _figures_over_time(
         if names:
             plots = [_values_to_draw(several, names) for several in phases]
             figures.append(choosable(f"{words}{title}", plots, choices, 150 * len(names) + 60, _note(first)))
-    if names := list(dict.fromkeys(n for phase in first for n in phase.path)):
-        plots = [_path(several, names) for several in phases]
-        figures.append(choosable(f"Path constraints{title}", plots, choices, 150 * len(names) + 60, ""))
+    names = list(dict.fromkeys(n for phase in first for n in phase.path))
+    satisfied_names = [name for name in names if all(_holds(phase, name) for several in phases for phase in several)]
+    if drawn_names := [name for name in names if name not in satisfied_names]:
+        plots = [_path(several, drawn_names) for several in phases]
+        note = (
+            f"Equations that hold within {RESIDUAL:g} are not drawn: {', '.join(satisfied_names)}."
+            if satisfied_names
+            else ""
+        )
+        figures.append(choosable(f"Path constraints{title}", plots, choices, 150 * len(drawn_names) + 60, note))
     if names := [n for n in dict.fromkeys(n for phase in first for n in phase.costates) if _is_finite(first, n)]:
         plots = [_costates(several, names, objective.unit) for several in phases]
         note = _COSTATES.format("objective" if objective.sign > 0.0 else "minimised cost, minus the objective,")
         figures.append(choosable(f"Costates{title}", plots, choices, 150 * len(names) + 60, note))
     return figures
+
+
+def _holds(phase: PhaseSolution, name: str) -> bool:
+    """Whether a path constraint is an equation of a phase whose residual is that of the solver."""
+    low, high = phase.path_limits.get(name, (-np.inf, np.inf))
+    return name not in phase.path or (low == high and bool(np.abs(phase.path[name] - low).max() < RESIDUAL))
 
 
 def _is_finite(phases: Sequence[PhaseSolution], name: str) -> bool:
@@ -155,16 +169,12 @@ _COSTATES = "Derivatives of the {} by the states at each time: multipliers of th
 
 @dataclass(frozen=True)
 class DrawnProgram:
-    """A drawn program: its number among all, from 1, its record and its solution."""
+    """A drawn program: its number among all, from 1, its record, its solution and its text for a selector."""
 
     number: int
     record: ProgramRecord
     solution: Solution
-
-    @property
-    def words(self) -> str:
-        """Text for a selector."""
-        return program_words(self.record, self.number)
+    words: str
 
 
 def drawn_programs(result: Result) -> list[DrawnProgram]:
@@ -181,7 +191,7 @@ def drawn_programs(result: Result) -> list[DrawnProgram]:
             break
         solution = record.solution
         if solution is not None and (not programs or set(solution.phases) == set(programs[0].solution.phases)):
-            programs.append(DrawnProgram(n, record, solution))
+            programs.append(DrawnProgram(n, record, solution, program_words(result.problem, record, n)))
     return programs
 
 
@@ -209,10 +219,12 @@ def fixed(record: ProgramRecord) -> dict[str, Any]:
     return {name: value for name, value in record.start.items() if f"optimum({name})" not in record.figures}
 
 
-def program_words(record: ProgramRecord, n: int) -> str:
-    """A program in words: its number, fixed values, and status."""
-    at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items())
-    value = f", {number(record.figures['program(objective)'], 6)}" if record.ok else ""
+def program_words(problem: Problem, record: ProgramRecord, n: int) -> str:
+    """A program in words: its number, fixed values, status and objective."""
+    units = {p.name: p.unit for p in problem.space.parameters}
+    at = ", ".join(f"{name} {number(value)} {units.get(name, '')}".rstrip() for name, value in fixed(record).items())
+    value = f", {number(record.figures['program(objective)'], 6)} {problem.objectives[0].unit}" if record.ok else ""
+    value = value.rstrip()
     return f"{n}{f': {at}' if at else ''} ({record.status}{value})"
 
 
@@ -304,19 +316,17 @@ def _with_changes(plot: dict[str, Any], phases: Sequence[PhaseSolution]) -> dict
 
 
 def _path(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, Any]:
-    rows, least = [], []
+    rows = []
     for j, name in enumerate(names):
-        traces, is_equation = [], True
+        traces = []
         all_values = np.concatenate([phase.path[name] for phase in phases if name in phase.path])
         for phase in phases:
             if name in phase.path:
                 times, values = phase.times[phase.mesh.first :], phase.path[name]
                 low, high = phase.path_limits.get(name, (-np.inf, np.inf))
                 traces += [*_limits(times, low, high, all_values), line(times, values, category(j))]
-                is_equation &= low == high
         rows.append((name, "", traces))
-        least.append(RESIDUAL if is_equation else 0.0)
-    return _with_changes(stacked(rows, "time [s]", least), phases) if rows else {"data": [], "layout": {}}
+    return _with_changes(stacked(rows, "time [s]"), phases) if rows else {"data": [], "layout": {}}
 
 
 def _costates(phases: Sequence[PhaseSolution], names: Sequence[str], unit: str) -> dict[str, Any]:
