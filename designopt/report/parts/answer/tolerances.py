@@ -266,8 +266,12 @@ def _effects(result: Result, neighbours: ToleranceResults, label_by_index: dict[
     """Variance explained by each parameter, for the chosen designs."""
     labels = [*(o.name for o in result.problem.objectives), *(["limits"] if result.problem.constraints else [])]
     rows = []
+    space = result.problem.space
     for index, label in label_by_index.items():
+        active = space.active(result.outcomes.X[[int(neighbours.rows[index])]])[0]
         for name, shares in zip(neighbours.names, neighbours.effects[index], strict=True):
+            if not active[space.names.index(name)]:
+                continue
             rows.append(
                 (label, name, *("–" if np.isnan(v) else round(100.0 * float(v), 1) for v in shares[: len(labels)]))
             )
