@@ -81,7 +81,7 @@ class Stopping:
     A solver ends after its iteration and keeps its iterate; otherwise CasADi and IPOPT swallow the exception of the
     signal and return the guess.
 
-    The host's handlers are also called. Their exception is kept as `error` for the caller, except for the
+    The host's handlers are also called. Their exception is kept as `raised` for the caller, except for the
     KeyboardInterrupt of Python's own handler, for which the status of the solution stands. It has no effect outside the
     main thread, which receives no signals, or for a SIGTERM without a handler.
     """
