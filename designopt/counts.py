@@ -12,7 +12,7 @@ def first_of(texts: Collection[str], most: int) -> str:
     return ", ".join(islice(texts, most)) + more
 
 
-def after(name: str, sentence: str) -> str:
+def with_subject(name: str, sentence: str) -> str:
     """A sentence after the name of what it is about, once: ``walk: no frame is usable``."""
     return sentence if sentence.startswith(f"{name}: ") else f"{name}: {sentence}"
 

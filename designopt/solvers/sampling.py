@@ -116,13 +116,13 @@ def _levels(p: DesignVariable, count: int) -> Floats:
     if p.kind == "int":
         if count == round(p.high - p.low) + 1:
             return p.low + np.arange(count, dtype=float)
-        return np.asarray(np.rint(_evenly(p.low, p.high, count)))
+        return np.asarray(np.rint(_even_points(p.low, p.high, count)))
     if p.scale == "log":
         return np.geomspace(p.low, p.high, count) if count > 1 else np.array([math.sqrt(p.low) * math.sqrt(p.high)])
-    return _evenly(p.low, p.high, count)
+    return _even_points(p.low, p.high, count)
 
 
-def _evenly(low: float, high: float, count: int) -> Floats:
+def _even_points(low: float, high: float, count: int) -> Floats:
     return np.linspace(low, high, count) if count > 1 else np.array([low + (high - low) / 2.0])
 
 

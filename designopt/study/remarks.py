@@ -181,15 +181,15 @@ def _settings(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assum
     section = data.get("model")
     if isinstance(section, Mapping):
         for field in study.model.plugin.settings.values():
-            for name, unit in _bare(section.get(field.name), field.annotation, field.quantity, field.name):
+            for name, unit in _unitless_numbers(section.get(field.name), field.annotation, field.quantity, field.name):
                 yield f"setting {name}", unit
 
 
-def _bare(value: Any, annotation: Any, quantity: Quantity | None, name: str) -> Iterator[Assumption]:
+def _unitless_numbers(value: Any, annotation: Any, quantity: Quantity | None, name: str) -> Iterator[Assumption]:
     """The names of numbers of a setting without a unit in the file, but with one in the model."""
     if isinstance(value, Mapping) and (members := members_of(annotation)):
         for key, member in members.items():
-            yield from _bare(value.get(key), member.annotation, member.quantity, f"{name}.{key}")
+            yield from _unitless_numbers(value.get(key), member.annotation, member.quantity, f"{name}.{key}")
     elif quantity is not None and quantity.unit and _has_bare(value):
         yield name, quantity.unit
 

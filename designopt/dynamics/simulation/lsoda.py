@@ -57,7 +57,7 @@ class InterpretedLsoda:
         else:
             first = None if first_step is None else min(first_step, end - start)
             size = len(x0)
-            equations = self._variational(interpreted, x0) if transition else self._plain(interpreted, x0)
+            equations = self._variational(interpreted, x0) if transition else self._equations_of_motion(interpreted, x0)
             solver = scipy.integrate.LSODA(t0=start, t_bound=end, first_step=first, **equations)
             while row_count < len(times):
                 if steps >= self._max_steps:
@@ -96,7 +96,7 @@ class InterpretedLsoda:
             solver.y[size:].reshape(size, size, order="F") if has_transition else None,
         )  # fmt: skip
 
-    def _plain(self, interpreted: InterpretedFunctions, x0: Floats) -> dict[str, Any]:
+    def _equations_of_motion(self, interpreted: InterpretedFunctions, x0: Floats) -> dict[str, Any]:
         """The equations of motion in the form of LSODA."""
         return {
             "fun": lambda t, x: interpreted.rates(x, t),

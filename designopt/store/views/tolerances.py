@@ -121,7 +121,7 @@ def read_neighbours(
 ) -> ToleranceResults | None:
     """The recorded neighbours of the designs `X` (n, d), which have `numbers` in the journal of `problem`, scored by
     `scoring_problem`; None without any."""
-    problem, scoring_problem = problem.unshifted, scoring_problem.unshifted
+    problem, scoring_problem = problem.without_shifts, scoring_problem.without_shifts
     s = len(problem.scenarios)
     counts: dict[int, int] = {}
     for design, number in journal.evaluations("design, number", "neighbour"):

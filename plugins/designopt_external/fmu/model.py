@@ -23,7 +23,7 @@ from designopt.plugin import (
 )
 from designopt_external import reductions, signals
 from designopt_external.fmu.description import Description, FmuVariable, UnusableFmu, describe, table
-from designopt_external.fmu.instance import Experiment, Instance, unknown, value_for
+from designopt_external.fmu.instance import Experiment, Instance, unknown_variable_message, value_for
 from designopt_external.fmu.starting_study import starting_study
 from designopt_external.reductions import ReductionSection
 
@@ -92,7 +92,7 @@ class Fmu:
                 yield InvalidSetting(at, f"is the name of an array over time; write another one, as in {name}_last")
             variable = about.find(section["variable"])
             if variable is None or not variable.varies or variable.is_text:
-                yield InvalidSetting(f"{at}.variable", unknown(section["variable"], about.signals))
+                yield InvalidSetting(f"{at}.variable", unknown_variable_message(section["variable"], about.signals))
             yield from reductions.check(section, at)
         inputs = self._inputs(about)
         yield from signals.check_columns(self.columns, inputs)

@@ -55,7 +55,7 @@ def root_residual(model: OsimModel, net: NetMoments) -> Floats:
     return np.stack(columns, axis=1) if columns else np.zeros((len(net.values), 0))
 
 
-def unsupported(model: OsimModel, residual: Floats, limit: float | None) -> Mask:
+def unsupported_frames(model: OsimModel, residual: Floats, limit: float | None) -> Mask:
     """(n,) frames in which the root lacks more than the share `limit` of the weight."""
     if limit is None or not residual.shape[1]:
         return np.zeros(len(residual), dtype=bool)

@@ -18,18 +18,23 @@ from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.markers import OsimMarker, read_markers
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.apply import scaled
+from designopt_muscle.scaling.apply import scale_model
 from designopt_muscle.scaling.factors import moved_markers
 from designopt_muscle.scaling.scale import ScaledModel, scale_subject
 from designopt_muscle.scaling.setup import Measurement, Method, ScaleSetup, read_scale_setup
-from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.recording import Recording
 
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt.study.language.findings import nearest_or_all
-from designopt_laboratory.trial.functional import FunctionalJoint, FunctionalMarkers, functional_markers, joined
+from designopt_laboratory.trial.functional import (
+    FunctionalJoint,
+    FunctionalMarkers,
+    functional_markers,
+    join_recordings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +135,7 @@ class SubjectSettings:
 def readable(file: InputFile) -> Iterator[None]:
     """What is wrong with a file becomes a `TrialError` that begins with its name."""
     try:
-        with about(file.name):
+        with errors_about(file.name):
             yield
     except (RecordingError, ModelError, MarkerError) as error:
         text = str(error)
@@ -197,7 +202,7 @@ def subject_of(
     factors = {body: np.array(factor) for body, factor in scaling.factors.items()} if own_model is None else {}
     content = source.content
     if own_model is None and (factors or mass is not None):
-        content, markers = scaled(content, factors, mass), moved_markers(markers, factors)
+        content, markers = scale_model(content, factors, mass), moved_markers(markers, factors)
     return ScaledModel(content, factors, markers, None, tuple(notes))
 
 
@@ -215,7 +220,9 @@ def _functional(
             recordings.append(settings.markers.on_model(read_recording(file)))
     name = ", ".join(file.name for file in movements)
     try:
-        joints = functional_markers(model, markers, (static_recording, joined(recordings)), settings.scaling.functional)
+        joints = functional_markers(
+            model, markers, (static_recording, join_recordings(recordings)), settings.scaling.functional
+        )
     except MarkerError as error:
         raise TrialError(f"{name}: {error}") from None
     return replace(joints, notes=tuple(f"{name}: {note}" for note in joints.notes))

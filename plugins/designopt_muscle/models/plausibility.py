@@ -26,11 +26,11 @@ def weight_of(model: OsimModel) -> float:
 def pose_notes(table: TimeTable, model: OsimModel) -> list[str]:
     """Notes on the coordinates of a motion in rad and m: times, and ranges of the model."""
     ranges = {c.name: UsualRange(c.low, c.high, c.rotational) for c in model.coordinates if c.high > c.low}
-    curves = {name: table.column(name) for name in model.free if name in ranges and _has(table, name)}
+    curves = {name: table.column(name) for name in model.free if name in ranges and _has_column(table, name)}
     return [*time_notes(table.time), *range_notes(curves, ranges)]
 
 
-def _has(table: TimeTable, name: str) -> bool:
+def _has_column(table: TimeTable, name: str) -> bool:
     return any(label == name or label.split("/")[-2:] == [name, "value"] for label in table.names)
 
 

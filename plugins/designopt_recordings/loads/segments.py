@@ -105,7 +105,7 @@ def outline_distances(markers: Floats, plate: ForcePlate, point: Floats, clearan
     for i, j in combinations(range(count), 2):
         distance = np.minimum(distance, _to_edge(outline[:, i], outline[:, j]))
     for i, j, k in combinations(range(count), 3):
-        distance = np.where(_inside(outline[:, i], outline[:, j], outline[:, k]), 0.0, distance)
+        distance = np.where(_contains_origin(outline[:, i], outline[:, j], outline[:, k]), 0.0, distance)
     return np.where(height <= clearance, distance, np.nan)
 
 
@@ -117,7 +117,7 @@ def _to_edge(a: Floats, b: Floats) -> Floats:
     return np.asarray(np.linalg.norm(a + share[:, None] * along, axis=1))
 
 
-def _inside(a: Floats, b: Floats, c: Floats) -> Floats:
+def _contains_origin(a: Floats, b: Floats, c: Floats) -> Floats:
     """(n,) whether the origin lies in the triangles a b c (n, 2)."""
     turns = np.stack([p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0] for p, q in ((a, b), (b, c), (c, a))], axis=1)
     return np.asarray((turns >= 0.0).all(axis=1) | (turns <= 0.0).all(axis=1))

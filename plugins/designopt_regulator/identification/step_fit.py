@@ -237,7 +237,7 @@ def fit_step(data: StepData, model: Model, between: Between | None = None) -> St
     )
 
 
-def predicted(data: StepData, fit: StepFit, between: Between | None) -> Floats:
+def predict(data: StepData, fit: StepFit, between: Between | None) -> Floats:
     """The output (n,) of a fitted model at the samples of `data`, which may go on beyond those of the fit."""
     jumps, sizes = _changes(data, between)
     delay = fit.parameters["delay"] - fit.delay_between[0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.plugin import InputFile
 from designopt.study.language.units import UnitError, convert
-from designopt_regulator.controllers.pid import UNUSUAL, unusual
+from designopt_regulator.controllers.pid import UNUSUAL, is_unusual
 
 #: A number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$")
@@ -100,7 +100,7 @@ def _number(where: str, title: str, text: str) -> float:
             head = f"{title.partition('[')[0].strip()} [{text.strip('[]()')}]"
             way = f"; units stand in the heads, as in {head}; other lines begin with #"
         raise BadData(f"{where}: column '{title}': '{text}' is not a finite number{way}")
-    if unusual(value):
+    if is_unusual(value):
         raise BadData(f"{where}: column '{title}': '{text}' {UNUSUAL}; take another unit")
     return value
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt_regulator.controllers.sections import Transfer
-from designopt_regulator.frequency.grid import near
+from designopt_regulator.frequency.grid import near_pole
 from designopt_regulator.frequency.margins import Margins, margins, peaks, peaks_at_rest
 from designopt_regulator.linear_loop.chebyshev import points
 from designopt_regulator.plants.linear import Plant
@@ -71,8 +71,8 @@ class Loop:
     @property
     def _direct(self) -> float:
         """Gain of the controller at infinite frequency, without that of an unfiltered derivative."""
-        at_once = float(np.prod([section.numerator[0] / section.denominator[0] for section in self.sections]))
-        return self.kp * (1.0 + self.td / (self.tf or np.inf)) * at_once
+        gain_at_infinity = float(np.prod([section.numerator[0] / section.denominator[0] for section in self.sections]))
+        return self.kp * (1.0 + self.td / (self.tf or np.inf)) * gain_at_infinity
 
     @property
     def at_once(self) -> float:
@@ -173,7 +173,7 @@ class Loop:
         poles = np.concatenate([np.linalg.eigvals(self.plant.A), *ends])
         sharp = [p for p in poles if 0.0 <= abs(p.real) < _SHARP * p.imag]
         if sharp:  # between the points of the grid the loop would turn unseen; on a pole it has no value
-            w = np.unique(np.concatenate([w, *(near(p) for p in sharp)]))
+            w = np.unique(np.concatenate([w, *(near_pole(p) for p in sharp)]))
             w = w[np.all([np.abs(w - p.imag) > 1e-10 * p.imag for p in sharp], axis=0)]
         return np.asarray(w)
 

@@ -83,7 +83,7 @@ class RecordingReader:
         coordinates = [name for name in walker.coordinates if name not in self.unrecorded]
         motion = motion.radians([name for name in walker.angles if name in coordinates])
         if self.cutoff is not None:
-            motion = _filtered(motion, [motion.label(name, "value") for name in coordinates], self.cutoff)
+            motion = _filter_columns(motion, [motion.label(name, "value") for name in coordinates], self.cutoff)
         begin, end = self.window or (float(motion.time[0]), float(motion.time[-1]))
         if not begin < end:
             raise RecordingError(f"the window from {begin:g} to {end:g} s is empty")
@@ -157,7 +157,7 @@ def root_mean_square(values: Any) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def _filtered(motion: TimeTable, labels: list[str], cutoff: float) -> TimeTable:
+def _filter_columns(motion: TimeTable, labels: list[str], cutoff: float) -> TimeTable:
     """The columns `labels` of `motion`, filtered."""
     steps = np.diff(motion.time)
     if np.ptp(steps) > 1e-3 * steps.mean():

@@ -16,7 +16,7 @@ import numpy as np
 from designopt.arrays import Indices
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.stated_values import ProblemError
-from designopt.collocation.statement.symbols import Symbols, stacked
+from designopt.collocation.statement.symbols import Symbols, stacked_vectors
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
@@ -87,7 +87,7 @@ class CollocationPoint:
             outputs = {v.name: y[i] for i, v in enumerate(system.outputs)}
             _check_outputs(phase, outputs, {**symbols, **data})
         values_by_name = {**symbols, **data, **outputs}
-        self.symbols = Symbols({**values_by_name, **stacked(values_by_name, system.vectors)}, t)
+        self.symbols = Symbols({**values_by_name, **stacked_vectors(values_by_name, system.vectors)}, t)
         empty = ca.SX(0, 1)
         if form is None:
             rates, residuals = _system_expression(phase, "rhs", system.rhs, arguments), empty
