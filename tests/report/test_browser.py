@@ -243,8 +243,9 @@ def test_labels_of_near_points_do_not_cover_each_other_on_a_narrow_screen(browse
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert 3 <= len(boxes) < 7  # those without room go
     for k, (left, right, top, bottom) in enumerate(boxes):
-        for other in boxes[:k]:
-            assert left > other[1] or right < other[0] or top > other[3] - 2 or bottom < other[2] + 2
+        for left_before, right_before, top_before, bottom_before in boxes[:k]:
+            is_beside = left > right_before or right < left_before
+            assert is_beside or top > bottom_before - 2 or bottom < top_before + 2
 
 
 def test_names_of_designs_and_long_titles_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:

@@ -96,8 +96,8 @@ def test_the_table_names_solvers_that_exist():
 
 def test_solvers_are_declared_without_loading_pymoo_or_scipy():
     code = (
-        "import sys\nfrom designopt.plugin import find, installed\n"
-        "for listed in installed('solver'): find('solver', listed.name)\n"
+        "import sys\nfrom designopt.plugin import find, installed_plugins\n"
+        "for listed in installed_plugins('solver'): find('solver', listed.name)\n"
         "print([m for m in ('pymoo', 'scipy', 'cma') if m in sys.modules])"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
