@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from designopt.arrays import Floats, Mask
 from designopt.collocation.statement.mesh import Mesh
-from designopt.collocation.statement.symbols import Named
+from designopt.collocation.statement.symbols import NamedEntries
 from designopt.collocation.transcription.layout import Block
 
 
@@ -243,7 +243,7 @@ class PhaseSolution:
         fractions = (t - self.t0) / (self.tf - self.t0)
         if not ((fractions >= -1e-9) & (fractions <= 1.0 + 1e-9)).all():
             raise ValueError(f"times must be between {self.t0:g} and {self.tf:g}")
-        return Named(self.at(np.clip(fractions, 0.0, 1.0)), "variable")
+        return NamedEntries(self.at(np.clip(fractions, 0.0, 1.0)), "variable")
 
     @cached_property
     def saturation(self) -> dict[str, tuple[float, float]]:

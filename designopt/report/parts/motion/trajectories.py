@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.counts import percent
 from designopt.plugin import Quantity, report_part
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, per, plain, with_unit
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from designopt.store.views.programs import ProgramRecord
     from designopt.study.study import Objective
 
+#: Size below which the residual of an equation is round-off and tolerance of the solver.
+RESIDUAL = 1e-8
 #: Significant digits of a constant on its axis.
 CONSTANT_DIGITS = 5
 #: States beside the answer.
@@ -301,17 +304,19 @@ def _with_changes(plot: dict[str, Any], phases: Sequence[PhaseSolution]) -> dict
 
 
 def _path(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, Any]:
-    rows = []
+    rows, least = [], []
     for j, name in enumerate(names):
-        traces = []
+        traces, is_equation = [], True
         all_values = np.concatenate([phase.path[name] for phase in phases if name in phase.path])
         for phase in phases:
             if name in phase.path:
                 times, values = phase.times[phase.mesh.first :], phase.path[name]
                 low, high = phase.path_limits.get(name, (-np.inf, np.inf))
                 traces += [*_limits(times, low, high, all_values), line(times, values, category(j))]
+                is_equation &= low == high
         rows.append((name, "", traces))
-    return _with_changes(stacked(rows, "time [s]"), phases) if rows else {"data": [], "layout": {}}
+        least.append(RESIDUAL if is_equation else 0.0)
+    return _with_changes(stacked(rows, "time [s]", least), phases) if rows else {"data": [], "layout": {}}
 
 
 def _costates(phases: Sequence[PhaseSolution], names: Sequence[str], unit: str) -> dict[str, Any]:
@@ -346,7 +351,7 @@ def _activity(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
     rows = []
     for program in programs:
         for name, phase, low, high in activity(program.solution):
-            rows.append((program.number, phase, name, f"{low:.1%}", f"{high:.1%}"))
+            rows.append((program.number, phase, name, percent(low, 1), percent(high, 1)))
     table = Table(
         "Activity of limits",
         ("program", "phase", "variable", "time at the lower limit", "time at the upper limit"),
