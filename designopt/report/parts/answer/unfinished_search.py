@@ -119,12 +119,12 @@ def gain_expected(result: Result) -> list[str]:
     expectation = expected_gain(result)
     if expectation is None or expectation[0] <= _EXPECTED:
         return []
-    share, measure = expectation
+    share, reference = expectation
     command = f"continue with {resume_command(result.path)} --budget {stages[-1].name}={2 * budget}"
     way = "raise the budget" if result.made_elsewhere else command
     return [
         f"{stages[-1].name} is not finished: the next design is expected to gain {number(100.0 * share, 2)} % of"
-        f" {measure}; {way}"
+        f" {reference}; {way}"
     ]
 
 

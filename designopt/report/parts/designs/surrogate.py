@@ -75,7 +75,7 @@ def expected_gain(result: Result) -> tuple[float, str] | None:
     if fit is None or fit[1].boxes is None:
         return None
     share = _gain(fit[0], fit[1])
-    return None if share is None else (share, _measure(fit[1]))
+    return None if share is None else (share, _gain_reference(fit[1]))
 
 
 def _fit(result: Result) -> tuple[Surrogate, Processes, int] | None:
@@ -112,14 +112,14 @@ def _centre(result: Result, processes: Processes) -> tuple[Floats, str]:
 
 
 def _gain(model: Surrogate, processes: Processes) -> float | None:
-    """Expected gain of the best of many candidates, as a share of `_measure`; None without candidates."""
+    """Expected gain of the best of many candidates, as a share of `_gain_reference`; None without candidates."""
     X = candidates(model.coordinates, processes.front, CANDIDATES, np.random.default_rng(0), None)
     if not len(X):
         return None
     return float(np.exp(processes.acquisition(model.coordinates.features(X)).max())) / processes.hypervolume
 
 
-def _measure(processes: Processes) -> str:
+def _gain_reference(processes: Processes) -> str:
     return "the hypervolume" if len(processes.objectives) > 1 else "the standard deviation of the objective"
 
 
@@ -127,7 +127,7 @@ def _gain_sentence(model: Surrogate, processes: Processes) -> str:
     share = _gain(model, processes)
     if share is None:
         return "No design remains that satisfies the relations."
-    return f"The next design is expected to gain {number(100.0 * share, 2)} % of {_measure(processes)}."
+    return f"The next design is expected to gain {number(100.0 * share, 2)} % of {_gain_reference(processes)}."
 
 
 def _outputs(result: Result, processes: Processes) -> list[tuple[str, str, Process]]:
