@@ -47,8 +47,8 @@ def model(
 
     Optional methods of a class:
 
-    ``declares()`` returns a `Declared`: inputs, outputs and arrays that depend on the settings or on a file among them.
-    It is called after ``check()``.
+    ``declares()`` returns a `Declaration`: inputs, outputs and arrays that depend on the settings or on a file among
+    them. It is called after ``check()``.
 
     ``runs()`` returns the programs and compiled files that the model runs outside Python, each as a `ForeignCode`; such
     a class has ``prepare(permission)``, which is called only if the user has allowed all of them. Its `evaluate` raises
