@@ -26,8 +26,7 @@ from designopt.report.comparison.page import comparison
 from designopt.report.labels import with_unit
 from designopt.report.page.page import PageHead, page, part_names, render, sections
 from designopt.report.section import Figure, Section
-from designopt.run.progress import event_text, line
-from designopt.run.snapshot import snapshot
+from designopt.run.progress import event_text, line, snapshot
 from designopt.store import safe_files
 from designopt.store.errors import StoreError
 from designopt.store.result import Result

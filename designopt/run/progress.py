@@ -10,14 +10,22 @@ import select
 import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
-from typing import Any, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
+
+import numpy as np
 
 from designopt.counts import of_number
 from designopt.printable import printable
-from designopt.store.progress_note import Reported
+from designopt.store.disk.lock import at_work
+from designopt.store.progress_note import Reported, running
+from designopt.store.views.tolerances import enough_for
+from designopt.study.study import StudyDefinition
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
 
 #: Wait for the reader of a full pipe (ms).
 PATIENCE = 100
@@ -26,6 +34,9 @@ EVENTS = 12
 
 #: Kind of the event that gives the reason for a stop.
 STOPPED = "stopped"
+
+#: The steps after the stages, in their order.
+TOLERANCES, VALIDATION = "tolerances", "validation"
 
 Mode = Literal["auto", "line", "json", "none"]
 
@@ -55,6 +66,56 @@ class Snapshot:
     invalid: int = 0
     running: tuple[Reported, ...] = ()
     note: str = ""
+
+
+def steps(study: StudyDefinition) -> tuple[str, ...]:
+    """The names of the steps of a run of `study`, as far as the study says so: neighbours within assumed tolerances
+    depend on the number of designs, which only a budget in evaluations states."""
+    additional_steps = [TOLERANCES] * _has_neighbours(study) + [VALIDATION] * (study.validate is not None)
+    return (*(stage.name for stage in study.stages), *additional_steps)
+
+
+def _has_neighbours(study: StudyDefinition) -> bool:
+    tolerances, objectives = study.tolerances, len(study.objectives)
+    if tolerances is None or not objectives:
+        return False
+    if tolerances.neighbours is not None:
+        return tolerances.neighbours > 0
+    designs = sum(stage.budget.evaluations or 0 for stage in study.stages)
+    count = len(study.choose) + (objectives + 1 if objectives > 1 else 1)
+    return not tolerances.assumed or designs >= enough_for(count)
+
+
+def snapshot(result: Result, looks: Sequence[tuple[float, int]]) -> Snapshot:
+    """The state of the run, as its own progress line shows it.
+
+    `looks` are times and numbers of recorded evaluations, from which the rate is computed.
+    """
+    counts, outcomes, stages = result.counts, result.outcomes, result.study.stages
+    started_stages = set(result.stage.tolist())
+    number = max((k for k, stage in enumerate(stages) if stage.name in started_stages), default=0)
+    stage = stages[number]
+    in_stage = result.stage == stage.name
+    total = stage.budget.evaluations
+    complete_count = int((in_stage & ~outcomes.invalid).sum())
+    (first, before), (last, newest) = looks[0], looks[-1]
+    rate = (newest - before) / (last - first) if last > first else 0.0
+    left = (
+        max(0, total - complete_count) * len(result.problem.scenarios) / rate
+        if total is not None and rate > 0.0
+        else None
+    )
+    F = outcomes.objectives[outcomes.feasible]
+    best = {o.name: o.sign * float(F[:, j].min()) for j, o in enumerate(result.problem.objectives) if len(F)}
+    session = result.sessions[-1] if result.sessions else {}
+    until = float(session.get("ended") or time.time())
+    duration = max(0.0, until - float(session.get("started") or until))
+    failures = sum(n for (status, _), n in result.failures().items() if status != "invalid")
+    invalid, count = int(np.sum(in_stage & outcomes.invalid)), len(steps(result.study))
+    return Snapshot(
+        stage.name, number + 1, count, complete_count, total, counts["evaluations"], failures, rate, duration, left,
+        best, invalid, running(result.path) if at_work(result.path) else (),
+    )  # fmt: skip
 
 
 class Progress(Protocol):

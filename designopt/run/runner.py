@@ -41,13 +41,11 @@ from designopt.run.evaluations.recompute import baselines_with_errors
 from designopt.run.evaluations.work import Waiting
 from designopt.run.finish import finish
 from designopt.run.foreign_solver import ForeignSolver
-from designopt.run.progress import Progress, SilentProgress
+from designopt.run.progress import Progress, SilentProgress, steps
 from designopt.run.stage import StageRun
-from designopt.run.steps import steps
 from designopt.run.stopping import Signals
 from designopt.store import archive
 from designopt.store.disk.durable import append_durably
-from designopt.store.disk.explain import explain
 from designopt.store.errors import (
     FailurePolicyStop,
     Interrupted,
@@ -55,6 +53,7 @@ from designopt.store.errors import (
     StoreError,
     WorkersError,
     WorkersNotStarted,
+    explain,
     reading,
     refuse_made_elsewhere,
     resume_command,

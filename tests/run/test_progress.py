@@ -24,9 +24,9 @@ from designopt.run.progress import (
     event_text,
     line,
     progress,
+    snapshot,
 )
 from designopt.run.runner import run_study
-from designopt.run.snapshot import snapshot
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Scenario, Tolerance, Tolerances, Validation

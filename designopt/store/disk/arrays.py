@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from designopt.store import safe_files
 from designopt.store.disk.durable import make_folder_durably, write_durably
-from designopt.store.disk.explain import explain
-from designopt.store.errors import StoreError, resume_command
+from designopt.store.errors import StoreError, explain, resume_command
 
 #: Number of files flushed at the same time (measured: 8 give ten times the files per second, 16 no more).
 FLUSHES = 8

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.counts import plural
+from designopt.counts import percent, plural
 from designopt.plugin import report_part
 from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
@@ -114,7 +114,9 @@ def reached_bounds(result: Result) -> list[str]:
 
 
 #: Beginnings of clauses that are no names of the study.
-_WORDS = ("the ", "no ", "over ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ")
+_WORDS = (
+    "the ", "no ", "over ", "a local ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ", "violated ",
+)  # fmt: skip
 
 
 def sentence(clause: str) -> str:
@@ -269,12 +271,12 @@ def _row(result: Result, c: StudyConstraint, front: NDArray[np.intp]) -> tuple[o
             is_violated |= unequal(low, high, c.equals) > 0.0
     is_violated &= has_value
     count = int(has_value.sum())
-    share = f"{is_violated.sum() / count:.1%}" if count else "–"
+    share = percent(is_violated.sum() / count, 1) if count else "–"
     return (with_unit(c.name, c.unit), int(is_violated.sum()), share, float(low[front].min()), float(high[front].max()))
 
 
 def _share(share: float) -> str:
-    return "more than 99 %" if 0.99 < share < 1.0 else f"{share:.0%}".replace("%", " %")
+    return "more than 99 %" if 0.99 < share < 1.0 else percent(share)
 
 
 def _amount(value: float, unit: str) -> str:

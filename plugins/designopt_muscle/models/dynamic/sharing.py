@@ -38,7 +38,7 @@ from designopt_muscle.models.dynamic.muscles import dynamic_muscles, fibre_lengt
 from designopt_muscle.models.emg import MeasuredActivity, read_activity
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.sharing_files import as_mistakes
-from designopt_muscle.models.static_inputs import SharingScenario
+from designopt_muscle.models.sharing_inputs import SharingScenario
 from designopt_muscle.models.trial import Trial, TrialFrames, bundled_file, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model
 
