@@ -139,7 +139,7 @@ def progress(mode: Mode = "auto", stream: TextIO | None = None) -> Progress:
     """
     stream = stream or sys.stderr
     if mode == "none" or stream is None:  # a process may have no stderr
-        return Silent()
+        return SilentProgress()
     if mode == "auto" and in_notebook():
         return NotebookBar()
     if mode == "json":
@@ -169,7 +169,7 @@ def _has_room(stream: TextIO) -> bool:
     return bool(poll.poll(PATIENCE))
 
 
-class Silent:
+class SilentProgress:
     """No output."""
 
     def update(self, snapshot: Snapshot) -> None:
@@ -331,27 +331,32 @@ def event_text(kind: str, text: str) -> str:
     return text if text.startswith((words, "stage ")) else f"{words}: {text}"
 
 
-def line(s: Snapshot) -> str:
+def line(snapshot: Snapshot) -> str:
     """The state as one line of text; the best values, which a narrow terminal may cut off, are at the end."""
-    parts = [f"{s.stage} ({s.number}/{s.steps}): {s.completed}" + (f"/{s.total}" if s.total else "")]
-    parts[0] += f" {of_number(s.total or s.completed, 'design')}"
-    if s.invalid:
-        parts[0] += f" ({s.invalid} invalid)"
-    if s.rate > 0.0:
-        parts.append(f"{s.rate:.0f}/s" if s.rate >= 100.0 else f"{s.rate:.3g}/s")
-    parts.append(f"{clock(s.left)} left" if s.left is not None else f"{clock(s.elapsed)} so far")
-    if s.failures:
-        parts.append(f"{s.failures} of {s.evaluations} {of_number(s.evaluations, 'evaluation')} failed")
-    if s.running:
-        number, share, words = max(s.running, key=lambda item: -1.0 if item[1] is None else item[1])
-        others_text = f" and {len(s.running) - 1} more" if len(s.running) > 1 else ""
+    parts = [
+        f"{snapshot.stage} ({snapshot.number}/{snapshot.steps}): {snapshot.completed}"
+        + (f"/{snapshot.total}" if snapshot.total else "")
+    ]
+    parts[0] += f" {of_number(snapshot.total or snapshot.completed, 'design')}"
+    if snapshot.invalid:
+        parts[0] += f" ({snapshot.invalid} invalid)"
+    if snapshot.rate > 0.0:
+        parts.append(f"{snapshot.rate:.0f}/s" if snapshot.rate >= 100.0 else f"{snapshot.rate:.3g}/s")
+    parts.append(f"{clock(snapshot.left)} left" if snapshot.left is not None else f"{clock(snapshot.elapsed)} so far")
+    if snapshot.failures:
+        parts.append(
+            f"{snapshot.failures} of {snapshot.evaluations} {of_number(snapshot.evaluations, 'evaluation')} failed"
+        )
+    if snapshot.running:
+        number, share, words = max(snapshot.running, key=lambda item: -1.0 if item[1] is None else item[1])
+        others_text = f" and {len(snapshot.running) - 1} more" if len(snapshot.running) > 1 else ""
         at_share = "" if share is None else f" at {100.0 * share:.0f} %"
         parts.append(f"design {number}{at_share}{f' ({words})' if words else ''}{others_text}")
-    if s.note:
-        parts.append(s.note)
-    if s.best:
-        each = "best of each: " if len(s.best) > 1 else "best "
-        parts.append(each + ", ".join(f"{name} {value:.5g}" for name, value in s.best.items()))
+    if snapshot.note:
+        parts.append(snapshot.note)
+    if snapshot.best:
+        each = "best of each: " if len(snapshot.best) > 1 else "best "
+        parts.append(each + ", ".join(f"{name} {value:.5g}" for name, value in snapshot.best.items()))
     return ", ".join(parts)
 
 

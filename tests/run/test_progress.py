@@ -17,7 +17,7 @@ from designopt.run.progress import (
     JsonLines,
     LiveLine,
     PlainLines,
-    Silent,
+    SilentProgress,
     Snapshot,
     clock,
     duration,
@@ -149,7 +149,7 @@ def test_a_display_that_was_never_used_leaves_the_terminal_alone():
 
 
 def test_the_display_is_chosen_by_mode_and_stream():
-    assert isinstance(progress("none"), Silent)
+    assert isinstance(progress("none"), SilentProgress)
     assert isinstance(progress("json"), JsonLines)
     assert isinstance(progress("auto", io.StringIO()), PlainLines)
     assert isinstance(progress("line", io.StringIO()), PlainLines)

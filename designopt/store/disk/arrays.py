@@ -192,7 +192,7 @@ class _NoRoom(Exception):
     """Arrays of compressed files would have more than `EXPANDED` bytes."""
 
 
-class _Expanded:
+class _ExpandedArrays:
     """The arrays of compressed files that this process holds."""
 
     def __init__(self) -> None:
@@ -223,7 +223,7 @@ class _Expanded:
             self._size -= self._released_sizes.popleft()
 
 
-_memory = _Expanded()
+_memory = _ExpandedArrays()
 
 
 def intact(path: Path, names_by_key: Mapping[bytes, Sequence[str]]) -> set[bytes]:
