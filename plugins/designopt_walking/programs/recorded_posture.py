@@ -148,7 +148,7 @@ def _standing(walker: Walker, time: Floats, motion: Values) -> _Standing:
     forward_speed = np.gradient(forward, time, axis=1)
     heights, speeds = {}, {}
     for side in "rl":
-        mask = np.array([of == side for of in sides])
+        mask = np.array([foot == side for foot in sides])
         lowest = height[mask].argmin(axis=0)[None]
         heights[side] = np.take_along_axis(height[mask], lowest, 0)[0]
         speeds[side] = np.take_along_axis(forward_speed[mask], lowest, 0)[0]
