@@ -177,6 +177,20 @@ def test_each_chosen_design_is_shown_in_every_scenario_with_its_worst_one() -> N
     np.testing.assert_array_equal(figure.variants[(2,)]["data"]["0"]["z"][0], [5, 5, 50])
 
 
+def test_many_figures_of_many_designs_stand_in_rows_so_that_their_table_fits_a_page() -> None:
+    figures = {name: [[1, 2, 3], [4, 5, 6], [2, 3, 4]] for name in ("mass", "sag", "cost", *"abcdef")}
+    figures["sag"] = [[9, 8, 7], [3, 2, 2], [4, 4, 4]]
+    section = scenarios(
+        beam_result([[20.0], [30.0], [40.0]], figures, space=SPACE, scenarios=("calm", "wind", "storm"))
+    )
+    assert section is not None
+    table = section.tables[1]
+    assert table.columns == ("", "scenario", "best mass", "best sag", "compromise")
+    assert table.rows[1] == ("mass [kg] (minimize)", "wind", 2.0, 5.0, 3.0)
+    assert {len(row) for row in table.rows} == {5}
+    assert len(table.rows) == 3 * 9
+
+
 def test_a_limit_that_one_scenario_breaks_is_named() -> None:
     result = weathered()
     # Judged by the mean over scenarios the design is feasible; in the storm alone it is not.
@@ -313,10 +327,13 @@ def test_validation_says_what_holds_how_often_and_where_it_is_worst() -> None:
     assert section.findings[1].endswith(
         "all limits hold in 98 % (95 % interval 93 to 99.4 %); no result in 2 scenarios."
     )
-    quantiles, shares = section.tables
+    quantiles, worst_scenarios, shares = section.tables
     row = next(r for r in quantiles.rows if r[:2] == ("compromise", "mass [kg] (minimize)"))
     assert row[2] == 2.0
-    assert row[6:] == (pytest.approx(3.98), "wind_99 (speed 49.5)")
+    assert row[6:] == (pytest.approx(3.98), "wind_99")
+    names = [row[0] for row in worst_scenarios.rows]
+    assert sorted(names) == sorted({row[-1] for row in quantiles.rows})  # each once
+    assert worst_scenarios.rows[names.index("wind_99")][1] == "49.5"
     assert shares.rows[1][1:] == ("98 %", "93 to 99.4 %", "2")
 
 

@@ -3,6 +3,7 @@
 import base64
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,17 +13,22 @@ import numpy as np
 import pytest
 from browser import errors, headless_browser, open_page, wait_until
 from designopt_walking.report.panels import panel_height, panels
-from given_results import GivenResult, at_most, grid, maximize, minimize
+from given_results import GivenResult, at_most, beam_result, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
-from designopt.report.colours import axis, layout
+from designopt.report.colours import axis, bare_layout, layout
 from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
 from designopt.report.parts.designs.front import front
+from designopt.report.parts.designs.importance import importance
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel
 from designopt.report.traces import selected
+from designopt.study.study import DesignVariable
+
+#: Pixels of a sheet of A4 within its margins.
+PAPER = (297 - 2 * 14) / 25.4 * 96
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +190,10 @@ def test_selectors_with_long_options_stay_on_a_narrow_screen(browser: Any, tmp_p
 def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
     """Units stand below names, and a label that would leave the figure turns inwards; commands keep their options."""
     traces = [{"x": [0, 9], "y": [0, 1]}, {"x": [0, 9], "y": [0, 1], "xaxis": "x2"}]
-    axes = {f"xaxis{n}": {"domain": d, "title": {"text": "width [mm]"}} for n, d in (("", [0, 0.45]), ("2", [0.55, 1]))}
+    axes = {
+        f"xaxis{n}": {"domain": d, "title": {"text": "width of plate [mm]"}}
+        for n, d in (("", [0, 0.45]), ("2", [0.55, 1]))
+    }
     label = {"text": "compromise", "x": 9, "y": 1, "ax": 36, "ay": -30, "xanchor": "left", "showarrow": True}
     outwards = {**label, "text": "knee<br>topsis vector", "x": 0, "ax": -36, "xanchor": "right"}
     annotations = [{**note, "xref": "x", "yref": "y"} for note in (label, outwards)]
@@ -198,7 +207,10 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
                 option.textContent, getComputedStyle(option).whiteSpace, option.parentElement.textContent]"""
     expected = ["--evaluate", "nowrap", command]
     try:
-        wide, narrow = ["width [mm]", "left", 36, "right", -36], ["width<br>[mm]", "right", -36, "left", 36]
+        wide, narrow = (
+            ["width of plate [mm]", "left", 36, "right", -36],
+            ["width of plate<br>[mm]", "right", -36, "left", 36],
+        )
         for width, labels in ((1200, wide), (420, narrow)):
             sized(browser, width, 900)
             open_page(browser, path)
@@ -226,6 +238,70 @@ def test_names_of_designs_and_long_titles_fit_a_narrow_screen(browser: Any, tmp_
         assert names[1].endswith("…")
         assert text == "fibre speed<br>[maximum speeds of shortening]"
         assert outside == 0
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_cells_of_a_map_that_are_too_narrow_have_neither_texts_nor_gaps(browser: Any, tmp_path: Path) -> None:
+    def cells(columns: int) -> Figure:
+        texts = [["2T"] * columns] * 3
+        heat_map = {"type": "heatmap", "z": np.ones((3, columns)), "text": texts, "xgap": 1, "texttemplate": "%{text}"}
+        return Figure(f"Map of {columns}", {"data": [heat_map], "layout": {}})
+
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Maps", figures=(cells(10), cells(60)))]), encoding="utf-8")
+    read = """return [...document.querySelectorAll('.plot')].map(plot =>
+        [plot._fullData[0].xgap, plot.querySelectorAll('.heatmap-label').length])"""
+    try:
+        for width, expected in ((1200, [[1, 30], [1, 180]]), (420, [[1, 30], [0, 0]])):
+            sized(browser, width, 900)
+            open_page(browser, path)
+            assert browser.execute_script(read) == expected
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_long_names_beside_an_axis_and_an_empty_margin_leave_a_narrow_plot_its_room(
+    browser: Any, tmp_path: Path
+) -> None:
+    names = ["best iae", "knee, topsis vector, utopia l2, robust"]
+    box = {"type": "box", "orientation": "h", "x": [1, 2], "y": [names[1]] * 2}
+    cells = {"type": "heatmap", "z": [[1, 2], [2, 3]], "showscale": False}
+    upward = axis("", tickvals=[0, 1], ticktext=names)
+    figures = (
+        Figure("Distribution", {"data": [box], "layout": bare_layout(yaxis=axis("", type="category"))}),
+        Figure("Scenarios", {"data": [cells], "layout": bare_layout(yaxis=upward)}),
+        Figure("Motion", {"data": [{"y": [0, 1], "name": "body"}], "layout": layout()}),
+    )
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Plots", figures=figures)]), encoding="utf-8")
+    read = """return [...document.querySelectorAll('.plot')].map(plot => plot._fullLayout._size)
+        .map(size => [size.w, size.t])"""
+    try:
+        sized(browser, 420, 900)
+        open_page(browser, path)
+        sizes = browser.execute_script(read)
+        assert [width > 170 for width, _ in sizes] == [True] * 3
+        assert sizes[2][1] <= 24
+        assert count(browser, ".ytick text .line") == 6
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_label_of_a_point_at_the_edge_of_a_plot_is_not_cut(browser: Any, tmp_path: Path) -> None:
+    points = {"x": [0, 1], "y": [0, 1], "mode": "markers+text", "text": ["110", "0"], "textposition": "top left"}
+    axes = {"xaxis": {"range": [0, 1], "title": {"text": "gait cycle [%], heel strike to heel strike of a step"}}}
+    path = tmp_path / "report.html"
+    figure = Figure("Path", {"data": [points], "layout": axes})
+    path.write_text(render(grid(), [Section("Path", figures=(figure,))]), encoding="utf-8")
+    clipped = "return [...document.querySelectorAll('.textpoint')].filter(e => e.closest('[clip-path]')).length"
+    title = "return document.querySelector('.plot')._fullLayout.xaxis.title.text"
+    try:
+        sized(browser, 420, 900)
+        open_page(browser, path)
+        assert count(browser, ".textpoint") == 2
+        assert browser.execute_script(clipped) == 0
+        assert browser.execute_script(title) == "gait cycle [%], heel strike to heel<br>strike of a step"
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
@@ -350,7 +426,8 @@ def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_re
     that of a sheet."""
     curve = Figure("Curve", {"data": [{"y": [1, 2]}], "layout": layout(xaxis=axis("time [s]"))}, height=400)
     panels_below = {"data": [{"y": [1, 2]}, {"y": [1, 2], "yaxis": "y2"}], "layout": {"yaxis": {}, "yaxis2": {}}}
-    panels = [Figure("Panels", {**panels_below}, height=height) for height in (400, 1500)]
+    note = "Dots are the nodes of the mesh. " * 8
+    panels = [Figure("Panels", {**panels_below}, note=note, height=height) for height in (400, 1500)]
     curves = Section("Curves", figures=(curve, *panels))
     analysed = Section("Analysis", tables=(Table("Analysis", ("a",), ((1.0,),)),))
     path = tmp_path / "report.html"
@@ -362,11 +439,15 @@ def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_re
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert browser.execute_script(displays) == ["block", "block", "none"]
-        assert browser.execute_script(heights) == [225, 400, 840]
+        *low_plots, tallest = browser.execute_script(heights)
+        assert low_plots == [225, 400]
+        figure_height = browser.execute_script("return [...document.querySelectorAll('figure')].pop().offsetHeight")
+        assert tallest > 800
+        assert figure_height <= PAPER  # with its caption and note
         assert browser.execute_script("return document.querySelector('.plot')._fullLayout._size.h") > 150
         browser.execute_script("document.getElementById('paper').click(); dispatchEvent(new Event('beforeprint'))")
         assert browser.execute_script(displays) == ["block"] * 3
-        assert browser.execute_script(heights) == [400, 400, 840]
+        assert browser.execute_script(heights)[:2] == [400, 400]
     finally:
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
@@ -434,6 +515,51 @@ def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:
     assert max(browser.execute_script(widths)) <= 687
     browser.execute_script("dispatchEvent(new Event('afterprint'))")
     assert browser.execute_script("return document.querySelector('table').style.zoom") == ""
+
+
+def test_at_least_three_rows_of_a_table_are_on_a_sheet(browser: Any, tmp_path: Path) -> None:
+    tables = tuple(Table(f"Table {i}", ("row",), tuple((f"t{i} r{k}",) for k in range(14 + i))) for i in range(12))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Tables", tables=tables), Section("Record")]), encoding="utf-8")
+    browser.get(path.as_uri())
+    pages = printed(browser, complete=True)
+    rows = Counter((n, line.split()[0]) for n, page in enumerate(pages) for line in page if line.startswith("t"))
+    assert sum(rows.values()) == sum(14 + i for i in range(12))
+    assert len(rows) > 15  # some tables are on two sheets
+    assert min(rows.values()) >= 3
+
+
+#: Texts of a figure that are not completely within it.
+CUT_TEXTS = """return [...document.querySelectorAll('.plot')].flatMap(plot => {
+    const box = plot.getBoundingClientRect();
+    return [...plot.querySelectorAll('.main-svg text')].filter(text => {
+        const r = text.getBoundingClientRect();
+        return r.width && getComputedStyle(text).visibility !== 'hidden' && +getComputedStyle(text).opacity
+            && (r.left < box.left - 2 || r.right > box.right + 2 || r.top < box.top - 2 || r.bottom > box.bottom + 2);
+    }).map(text => text.textContent);
+})"""
+
+
+@pytest.mark.parametrize("width", [420, 1400])
+def test_no_text_of_a_figure_is_cut(width: int, browser: Any, tmp_path: Path) -> None:
+    """Values of a choice left of the first parallel axis, and long names of parameters below bars."""
+    space = (
+        DesignVariable("formulation", "choice", values=("joint_functions", "constraints with multipliers")),
+        DesignVariable("upper_inset_of_the_anchors", "real", low=0.0, high=1.0, unit="m"),
+        DesignVariable("lower_inset_of_the_anchors", "real", low=0.0, high=1.0, unit="m"),
+    )
+    X = np.random.default_rng(1).random((40, 3))
+    X[:, 0] = X[:, 0] > 0.5
+    result = beam_result(X, {"mass": X[:, 0] + X[:, 1], "sag": X[:, 2]}, space=space)
+    path = some_parts(result, tmp_path, parallel, importance)
+    try:
+        sized(browser, width, 900)
+        browser.get(path.as_uri())
+        browser.execute_script("document.querySelectorAll('figure').forEach(f => f.scrollIntoView())")
+        wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+        assert browser.execute_script(CUT_TEXTS) == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_figures_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@
   const root = document.documentElement;
   const figures = [];
   let printing = false;
-  const SHEET = 840; // height of the highest figure that fits on a sheet below the heading of its section
 
   const dark = () => !printing && (root.dataset.theme
     ? root.dataset.theme === "dark"
@@ -51,15 +50,12 @@
     }};
   }
 
-  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, long titles and those of
-  // panels side by side have their unit on a line of its own, and labels of points turn inwards where they would leave
-  // the figure.
+  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, scales of several decades
+  // have labels at whole ones, and labels of points turn inwards where they would leave the figure.
   const narrow = () => !printing && innerWidth <= 640;
   function fitNarrow(plot, width) {
-    const axes = Object.keys(plot.layout).filter(name => /^xaxis/.test(name)).map(name => plot.layout[name]);
-    const sideBySide = !plot.layout.meta?.panels && new Set(axes.map(axis => String(axis.domain))).size > 1;
-    for (const {title} of axes)
-      if (title?.text && (sideBySide || 8 * title.text.length > width - 80)) Object.assign(title, {text: title.text.replace(/ (?=\[)/, "<br>"), font: {size: 12}});
+    // Names of many columns stand upright.
+    for (const axis of axesOf(plot.layout, "x")) if (axis.tickangle && axis.tickvals?.length > 5) axis.tickangle = -90;
     // A design is named by its label without its values, and a long name is cut.
     const letters = Math.floor((width - 110) / 7);
     for (const trace of plot.data) {
@@ -67,6 +63,7 @@
       const [label] = trace.name.split(": ");
       trace.name = label.length > letters ? `${label.slice(0, letters - 1)}…` : label;
     }
+    for (const axis of axesOf(plot.layout, "x")) if (axis.type === "log" && !axis.tickvals) axis.dtick = 1;
     for (const label of plot.layout.annotations ?? []) {
       const [low, high] = (label.showarrow && plot.layout[String(label.xref).replace("x", "xaxis")]?.range) || [0, 0];
       const right = (width - 110) * (high - label.x) / (high - low), left = width - 110 - right;
@@ -82,7 +79,51 @@
     for (const trace of plot.data) {
       if (trace.type !== "parcoords") continue;
       Object.assign(trace, {labelangle: -35, line: {...trace.line, showscale: false}});
-      Object.assign(plot.layout, {margin: {...plot.layout.margin, l: 56, r: 72, t: 110}});
+      Object.assign(plot.layout, {margin: {...plot.layout.margin, l: plot.layout.margin.l > 80 ? plot.layout.margin.l : 56, r: 72, t: 110}});
+    }
+  }
+
+  const axesOf = (layout, letter) => Object.keys(layout).filter(name => name.startsWith(`${letter}axis`)).map(name => layout[name]);
+
+  // The text in lines of at most so many letters, or of one word or unit.
+  function inLines(text, letters) {
+    const lines = [];
+    for (const word of text.split(/ (?![^[]*\])/)) {
+      if (lines.length && `${lines.at(-1)} ${word}`.length <= letters) lines.push(`${lines.pop()} ${word}`);
+      else lines.push(word);
+    }
+    return lines.join("<br>");
+  }
+
+  // Names beside a plot that would take more than a third of its width are broken into lines; so are titles below axes
+  // that are shorter than they. A figure of many names becomes as high as their lines.
+  function fitNames(element, {data, layout}, width) {
+    let longest = 0;
+    for (const axis of axesOf(layout, "y")) {
+      const strings = names => (Array.isArray(names) ? names : []).filter(name => typeof name === "string");
+      let names = axis.ticktext ? strings(axis.ticktext) : axis.type === "category" ? [...new Set(data.flatMap(trace => strings(trace.y)))] : [];
+      if (7 * Math.max(0, ...names.map(name => name.length)) > width / 3) {
+        const broken = names.map(name => inLines(name, Math.max(16, Math.floor(width / 21))));
+        Object.assign(axis, axis.ticktext ? {ticktext: broken} : {tickmode: "array", tickvals: names, ticktext: broken});
+        names = broken;
+        const lines = Math.max(...names.map(name => name.split("<br>").length));
+        element.style.height = `${Math.max(element.clientHeight, 16 * lines * names.length + 130)}px`;
+      }
+      longest = Math.max(longest, ...names.flatMap(name => name.split("<br>")).map(line => line.length));
+    }
+    for (const {title, domain: [low, high] = [0, 1]} of axesOf(layout, "x")) {
+      const letters = Math.floor((high - low) * (width - 90 - 7 * longest) / 7.5);
+      if (title?.text?.length > letters) Object.assign(title, {text: inLines(title.text, letters), font: {size: 12}});
+    }
+  }
+
+  // Texts in the cells of a map, and gaps between them, need cells that are wide enough.
+  function fitCells(plot, width) {
+    for (const map of plot.data) {
+      if (map.type !== "heatmap") continue;
+      const columns = map.z.shape ? Number(map.z.shape.split(",").at(-1)) : map.z[0].length, cell = (width - 150) / columns;
+      if (cell < 7) Object.assign(map, {xgap: 0, ygap: 0});
+      if (cell < 7 * Math.max(0, ...(map.text ?? []).flat().map(text => text?.length ?? 0))) map.texttemplate = "";
     }
   }
 
@@ -90,6 +131,7 @@
   function legendRows({data, layout: {legend, showlegend}}, width) {
     if (showlegend === false || legend?.orientation !== "h") return 0;
     const entries = new Set(data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
+    if (entries.size < 2 && !data.some(t => t.showlegend)) return 0;
     return Math.ceil([...entries].map(name => 50 + 7.5 * name.length).reduce((a, b) => a + b, 0) / (width - 110));
   }
 
@@ -204,6 +246,13 @@
       && data.every(t => (t.type ?? "scatter") === "scatter" && typeof t.y?.[0] !== "string");
   }
 
+  const PAPER = 985; // pixels of a page of paper, without a margin for rounding
+  // What a sheet leaves for a plot beside its caption and note, and beside a short text that heads it.
+  function heightOnSheet({element, plot}) {
+    const top = e => e.getBoundingClientRect().top, above = top(element) - top(element.closest("section"));
+    return PAPER - (element.offsetHeight - plot.offsetHeight) - (above < PAPER / 3 ? above : 0);
+  }
+
   function drawNow(figure) {
     const spec = figure.spec = parsed(figure.number);
     const key = figure.selects.map(s => s.value).join(",");
@@ -214,18 +263,26 @@
     figure.plot.style.height = figure.height ??= figure.plot.style.height;
     const low = printing && (figure.element.closest("#overview-1") || root.dataset.paper === "results" && isLow(shown));
     if (low) figure.plot.style.height = "225px"; // three on a sheet
-    if (printing && parseInt(figure.height) > SHEET) figure.plot.style.height = `${SHEET}px`;
+    const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
+    if (tall) figure.plot.style.height = `${sheet}px`;
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
+    // A label of a point at the edge is written in the margin.
+    for (const trace of shown.frames.length ? [] : shown.data) if (/text/.test(trace.mode)) trace.cliponaxis ??= false;
+    fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth);
+    fitCells(shown, printing ? 680 : figure.plot.clientWidth);
     if (narrow() || !printing && figure.element.closest("#overview-1")) fitLegend(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
     if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight, updatemenus: [], sliders: []});
-    if (printing && parseInt(figure.height) > SHEET) {
+    if (tall) {
       for (const note of shown.layout.annotations ?? []) note.font = {...note.font, size: 9};
       for (const name in shown.layout) if (/^yaxis/.test(name) && !shown.layout[name].tickvals) Object.assign(shown.layout[name], {nticks: 3, tickfont: {size: 9}});
     }
+    // Without a legend, titles of panels or buttons above it, a plot begins below its caption.
+    const above = legendRows(shown, figure.plot.clientWidth) || shown.layout.annotations?.length || shown.data.some(t => t.type === "parcoords");
+    if ((narrow() || printing) && !above && shown.layout.margin?.t > 24) shown.layout.margin = {...shown.layout.margin, t: 24};
     // Text in low figures is as small as that around them; a title of a panel needs room above it.
     if (low) {
       Object.assign(shown.layout.template.layout.font, {size: 11});
@@ -324,7 +381,7 @@
   }
 
   const shownNumber = v => typeof v !== "number" || Number.isInteger(v) ? String(v)
-    : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Number(v.toPrecision(4)));
+    : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Math.abs(v) < 1e4 ? Number(v.toPrecision(4)) : Math.round(v));
   const element = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
 
   function showBrushed(figure, rows) {
@@ -455,9 +512,9 @@
   };
   // The figure of the answer takes what its words and tables leave of a page; where that is too little they shrink.
   function fitAnswer() {
-    const answer = document.getElementById("overview-1"), paper = 985; // pixels of a page, without a margin for rounding
+    const answer = document.getElementById("overview-1");
     const [least, most] = [210, 320], others = answer ? [...answer.children].filter(e => e.matches(".words, .tables, .note")) : [];
-    const left = () => paper - answer.getBoundingClientRect().bottom + document.querySelector("main").getBoundingClientRect().top;
+    const left = () => PAPER - answer.getBoundingClientRect().bottom + document.querySelector("main").getBoundingClientRect().top;
     for (const element of others) element.style.zoom = "";
     root.style.setProperty("--paper-height", `${least}px`);
     for (let zoom = 0.95; answer?.querySelector("figure") && left() < 0 && zoom > 0.7; zoom -= 0.05)

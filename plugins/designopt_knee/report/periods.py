@@ -9,7 +9,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.plugin import report_part
-from designopt.report.colours import axis, bare_layout, category, colour_bar, layout
+from designopt.report.colours import CELL_TEXT, axis, bare_layout, category, colour_bar, layout
 from designopt.report.grid import Grid
 from designopt.report.labels import figure_unit, parameter_label, plain, with_unit
 from designopt.report.parts.designs.map import edges, scale_of
@@ -94,7 +94,7 @@ def _period_heat_map(result: Result, grid: Grid) -> Figure:
         "hovertemplate": "k %{x:.5~g}, c/k %{y:.4~g}: <b>%{customdata}</b><extra></extra>",
     }
     if grid.rows.size <= 400:  # the period in each cell: colour is not the only sign
-        map_ |= {"texttemplate": "%{text}", "textfont": {"size": 10, "color": "#ffffff"}}
+        map_ |= {"texttemplate": "%{text}", "textfont": {**CELL_TEXT, "size": 10}}
     up = axis(plain(parameter_label(p)), **scale_of(p)) if p else axis("", showticklabels=False)
     return selected(
         "Period over stiffness and damping",

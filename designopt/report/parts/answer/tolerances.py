@@ -243,7 +243,9 @@ def _effects(result: Result, neighbours: ToleranceResults, label_by_index: dict[
     rows = []
     for index, label in label_by_index.items():
         for name, shares in zip(neighbours.names, neighbours.effects[index], strict=True):
-            rows.append((label, name, *("–" if np.isnan(v) else 100.0 * float(v) for v in shares[: len(labels)])))
+            rows.append(
+                (label, name, *("–" if np.isnan(v) else round(100.0 * float(v), 1) for v in shares[: len(labels)]))
+            )
     return Table(
         "Variance explained by the parameters [%]",
         ("design", "parameter", *labels),

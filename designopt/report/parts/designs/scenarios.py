@@ -10,7 +10,7 @@ import numpy as np
 from designopt.arrays import Floats, Mask
 from designopt.plugin import report_part
 from designopt.problem import Problem, unequal
-from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
+from designopt.report.colours import CELL_TEXT, ORDERED, axis, bare_layout, colour_bar
 from designopt.report.labels import (
     chosen_once,
     displayed_figures,
@@ -30,6 +30,12 @@ from designopt.study.study import Objective, StudyConstraint
 
 #: Most columns of values in a table with a row for each figure.
 COLUMNS = 6
+
+#: Most figures in a table with a column for each: one of more does not fit the page.
+MOST_FIGURES = 8
+
+#: The table of values.
+TITLE = "Chosen designs in every scenario"
 
 
 @report_part("scenarios", version=1)
@@ -120,6 +126,7 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats], f
         "colorscale": ORDERED,
         "xgap": 1,
         "ygap": 1,
+        "textfont": CELL_TEXT,
         "hovertemplate": "%{customdata[0]}<br>%{customdata[1]}: <b>%{z:.5~g}</b><extra></extra>",
     }
     maps = []
@@ -157,11 +164,13 @@ def _worst(names: list[str], designs: list[str], layers: dict[str, Floats], sign
 
 
 def _all(problem: Problem, designs: list[str], layers: dict[str, Floats], holding: dict[str, Mask]) -> Table:
-    """A row for each design and scenario; of few with many figures, a row for each figure with its meaning."""
+    """A row for each design and scenario; of many figures, a row for each figure, or for each figure and scenario."""
     names = [scenario.name for scenario in problem.scenarios]
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
     if len(designs) * len(names) <= COLUMNS < len(layers):
         return _by_figure(problem, designs, layers, holding)
+    if len(layers) + len(holding) > MOST_FIGURES:
+        return _by_figure_and_scenario(names, designs, layers, holding)
     head = ("design", "scenario", *layers, *(f"{name} holds" for name in holding))
     rows = tuple(
         (
@@ -173,7 +182,7 @@ def _all(problem: Problem, designs: list[str], layers: dict[str, Floats], holdin
         for i, design in enumerate(designs)
         for s, scenario in enumerate(names)
     )
-    return Table("Chosen designs in every scenario", head, rows, visible_rows=12)
+    return Table(TITLE, head, rows, visible_rows=12)
 
 
 def _by_figure(problem: Problem, designs: list[str], layers: dict[str, Floats], holding: dict[str, Mask]) -> Table:
@@ -188,7 +197,19 @@ def _by_figure(problem: Problem, designs: list[str], layers: dict[str, Floats], 
     ]
     rows += [(f"{name} holds", *("yes" if h[i, s] else "no" for i, s in cells), "") for name, h in holding.items()]
     head, kept_rows = with_a_value(("", *columns, "meaning"), rows)
-    return Table("Chosen designs in every scenario", head, kept_rows, visible_rows=200)
+    return Table(TITLE, head, kept_rows, visible_rows=200)
+
+
+def _by_figure_and_scenario(
+    names: list[str], designs: list[str], layers: dict[str, Floats], holding: dict[str, Mask]
+) -> Table:
+    words = {f"{name} holds": np.where(h, "yes", "no") for name, h in holding.items()}
+    rows = tuple(
+        (label, name, *values[:, s].tolist())
+        for label, values in {**layers, **words}.items()
+        for s, name in enumerate(names)
+    )
+    return Table(TITLE, ("", "scenario", *designs), rows, visible_rows=400, folded_from=6 * len(names))
 
 
 def values_in_scenarios(
