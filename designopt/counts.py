@@ -22,6 +22,11 @@ def count(number: int) -> str:
     return f"{number:,}".replace(",", "\u202f")
 
 
+def percent(share: float, decimals: int = 0) -> str:
+    """A share of 1 in percent: ``12.5 %`` with one decimal."""
+    return f"{100.0 * share:.{decimals}f} %"
+
+
 def plural(number: int, noun: str) -> str:
     """A count with its noun: ``1 design``, ``12 designs``."""
     return f"{count(number)} {of_number(number, noun)}"

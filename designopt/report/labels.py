@@ -208,11 +208,11 @@ def values_in_words(
     values = space.values(result.outcomes.X[row].tolist())
     order = list(symbol_of)
     free = sorted(space.free, key=lambda p: order.index(p.name) if p.name in symbol_of else len(symbol_of))
-    words = [
-        f"{symbol_of.get(p.name, p.name)} {number(values[p.name], digits)} {p.unit}".strip()
-        for p in free
-        if p.name in values
-    ]
+    words = []
+    for p in free:
+        if p.name in values:
+            value = number(values[p.name], min(digits, parameter_digits(result, p.name, values[p.name])))
+            words.append(f"{symbol_of.get(p.name, p.name)} {value} {p.unit}".strip())
     if limit and len(words) > limit:
         words = [*words[:limit], "…"]
     return ", ".join(words) or ONLY_DESIGN

@@ -327,10 +327,13 @@ def test_validation_says_what_holds_how_often_and_where_it_is_worst() -> None:
     assert section.findings[1].endswith(
         "all limits hold in 98 % (95 % interval 93 to 99.4 %); no result in 2 scenarios."
     )
-    quantiles, shares = section.tables
+    quantiles, worst_scenarios, shares = section.tables
     row = next(r for r in quantiles.rows if r[:2] == ("compromise", "mass [kg] (minimize)"))
     assert row[2] == 2.0
-    assert row[6:] == (pytest.approx(3.98), "wind_99 (speed 49.5)")
+    assert row[6:] == (pytest.approx(3.98), "wind_99")
+    names = [row[0] for row in worst_scenarios.rows]
+    assert sorted(names) == sorted({row[-1] for row in quantiles.rows})  # each once
+    assert worst_scenarios.rows[names.index("wind_99")][1] == "49.5"
     assert shares.rows[1][1:] == ("98 %", "93 to 99.4 %", "2")
 
 

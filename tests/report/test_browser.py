@@ -3,6 +3,7 @@
 import base64
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from browser import errors, headless_browser, open_page, wait_until
 from designopt_walking.report.panels import panel_height, panels
-from given_results import GivenResult, at_most, grid, maximize, minimize
+from given_results import GivenResult, at_most, beam_result, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
 from designopt.report.colours import axis, bare_layout, layout
@@ -20,9 +21,14 @@ from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
 from designopt.report.parts.designs.front import front
+from designopt.report.parts.designs.importance import importance
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel
 from designopt.report.traces import selected
+from designopt.study.study import DesignVariable
+
+#: Pixels of a sheet of A4 within its margins.
+PAPER = (297 - 2 * 14) / 25.4 * 96
 
 
 @pytest.fixture(scope="module")
@@ -458,7 +464,8 @@ def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_re
     that of a sheet."""
     curve = Figure("Curve", {"data": [{"y": [1, 2]}], "layout": layout(xaxis=axis("time [s]"))}, height=400)
     panels_below = {"data": [{"y": [1, 2]}, {"y": [1, 2], "yaxis": "y2"}], "layout": {"yaxis": {}, "yaxis2": {}}}
-    panels = [Figure("Panels", {**panels_below}, height=height) for height in (400, 1500)]
+    note = "Dots are the nodes of the mesh. " * 8
+    panels = [Figure("Panels", {**panels_below}, note=note, height=height) for height in (400, 1500)]
     curves = Section("Curves", figures=(curve, *panels))
     analysed = Section("Analysis", tables=(Table("Analysis", ("a",), ((1.0,),)),))
     path = tmp_path / "report.html"
@@ -470,11 +477,15 @@ def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_re
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert browser.execute_script(displays) == ["block", "block", "none"]
-        assert browser.execute_script(heights) == [225, 400, 840]
+        *low_plots, tallest = browser.execute_script(heights)
+        assert low_plots == [225, 400]
+        figure_height = browser.execute_script("return [...document.querySelectorAll('figure')].pop().offsetHeight")
+        assert tallest > 800
+        assert figure_height <= PAPER  # with its caption and note
         assert browser.execute_script("return document.querySelector('.plot')._fullLayout._size.h") > 150
         browser.execute_script("document.getElementById('paper').click(); dispatchEvent(new Event('beforeprint'))")
         assert browser.execute_script(displays) == ["block"] * 3
-        assert browser.execute_script(heights) == [400, 400, 840]
+        assert browser.execute_script(heights)[:2] == [400, 400]
     finally:
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
@@ -542,6 +553,51 @@ def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:
     assert max(browser.execute_script(widths)) <= 687
     browser.execute_script("dispatchEvent(new Event('afterprint'))")
     assert browser.execute_script("return document.querySelector('table').style.zoom") == ""
+
+
+def test_at_least_three_rows_of_a_table_are_on_a_sheet(browser: Any, tmp_path: Path) -> None:
+    tables = tuple(Table(f"Table {i}", ("row",), tuple((f"t{i} r{k}",) for k in range(14 + i))) for i in range(12))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Tables", tables=tables), Section("Record")]), encoding="utf-8")
+    browser.get(path.as_uri())
+    pages = printed(browser, complete=True)
+    rows = Counter((n, line.split()[0]) for n, page in enumerate(pages) for line in page if line.startswith("t"))
+    assert sum(rows.values()) == sum(14 + i for i in range(12))
+    assert len(rows) > 15  # some tables are on two sheets
+    assert min(rows.values()) >= 3
+
+
+#: Texts of a figure that are not completely within it.
+CUT_TEXTS = """return [...document.querySelectorAll('.plot')].flatMap(plot => {
+    const box = plot.getBoundingClientRect();
+    return [...plot.querySelectorAll('.main-svg text')].filter(text => {
+        const r = text.getBoundingClientRect();
+        return r.width && getComputedStyle(text).visibility !== 'hidden' && +getComputedStyle(text).opacity
+            && (r.left < box.left - 2 || r.right > box.right + 2 || r.top < box.top - 2 || r.bottom > box.bottom + 2);
+    }).map(text => text.textContent);
+})"""
+
+
+@pytest.mark.parametrize("width", [420, 1400])
+def test_no_text_of_a_figure_is_cut(width: int, browser: Any, tmp_path: Path) -> None:
+    """Values of a choice left of the first parallel axis, and long names of parameters below bars."""
+    space = (
+        DesignVariable("formulation", "choice", values=("joint_functions", "constraints with multipliers")),
+        DesignVariable("upper_inset_of_the_anchors", "real", low=0.0, high=1.0, unit="m"),
+        DesignVariable("lower_inset_of_the_anchors", "real", low=0.0, high=1.0, unit="m"),
+    )
+    X = np.random.default_rng(1).random((40, 3))
+    X[:, 0] = X[:, 0] > 0.5
+    result = beam_result(X, {"mass": X[:, 0] + X[:, 1], "sag": X[:, 2]}, space=space)
+    path = some_parts(result, tmp_path, parallel, importance)
+    try:
+        sized(browser, width, 900)
+        browser.get(path.as_uri())
+        browser.execute_script("document.querySelectorAll('figure').forEach(f => f.scrollIntoView())")
+        wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+        assert browser.execute_script(CUT_TEXTS) == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_figures_fit_a_narrow_screen(browser: Any, tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def test_fronts_lie_over_each_other_and_the_hypervolumes_have_one_reference(tmp_
     # Fronts (1, 3), (3, 1) and (1, 1): the worst is 3, the range 2, so the reference is (3.2, 3.2).
     assert "Reference point: mass 3.2 kg, sag 3.2 mm" in page
     first, second = rows(page, "Hypervolume with one reference")
-    assert first == ["first", "0.84", "17.4%", "0%"]  # 2.2 * 0.2 + 0.2 * 2.0 = 0.84
-    assert second == ["second", "4.84", "100.0%", "100%"]  # 2.2 * 2.2
+    assert first == ["first", "0.84", "17.4 %", "0 %"]  # 2.2 * 0.2 + 0.2 * 2.0 = 0.84
+    assert second == ["second", "4.84", "100.0 %", "100 %"]  # 2.2 * 2.2
     assert "second has the largest hypervolume, 82.6 % more than first." in page
 
 
@@ -137,7 +137,7 @@ def test_a_store_without_a_feasible_design_is_compared_too(empty: int, tmp_path:
     none = store("none.study", [(1, 1)], constraints=(at_most("mass", 0.5, "kg"),))
     pair = [FIRST, none] if empty else [none, FIRST]
     page = compared(*pair, path=tmp_path)
-    assert ["none", "0", "0.0%", "–"] in rows(page, "Hypervolume with one reference")
+    assert ["none", "0", "0.0 %", "–"] in rows(page, "Hypervolume with one reference")
     alone = compared(none, replace(none, path=Path("n2.study")), path=tmp_path)
     assert "No store has a design within its limits." in alone
 

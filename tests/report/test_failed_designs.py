@@ -40,8 +40,8 @@ def test_invalid_designs_are_kept_apart_from_failures_and_reported_by_relation()
     assert section is not None
     assert section.facts == (("timeout", "1"), ("invalid", "4"))
     failed, invalid = section.introduction.split("\n\n")
-    assert failed.startswith("1 of 6 designs (16.7%) failed")
-    assert invalid.startswith("4 of 6 designs (66.7%) are invalid")
+    assert failed.startswith("1 of 6 designs (16.7 %) failed")
+    assert invalid.startswith("4 of 6 designs (66.7 %) are invalid")
     by_reason, by_relation = section.tables
     assert [row[:3] for row in by_reason.rows] == [("timeout", "because", 1)]
     assert by_relation.rows == (("breaks width <= 50", 3, ""), ("breaks height <= 0.7", 2, ""))

@@ -6,7 +6,7 @@ from given_results import POINTS, GivenResult, at_most, beam_result, grid, six_d
 
 from designopt.report.grid import grid_over, scan_over
 from designopt.report.parts.designs.map import colour_limits, edges, map_figures
-from designopt.study.study import DesignVariable
+from designopt.study.study import Choice, DesignVariable
 
 
 def test_the_map_shows_every_figure_on_the_grid_of_the_sweep(grid_result: GivenResult) -> None:
@@ -37,6 +37,17 @@ def test_designs_off_a_grid_are_mapped_as_coloured_points() -> None:
     (figure,) = section.figures
     assert figure.plot["data"][0]["type"] == "scatter"
     np.testing.assert_array_equal(figure.variants[(1,)]["data"]["0"]["marker"]["color"], [p[1] for p in POINTS])
+
+
+def test_the_map_marks_the_recommended_design_by_the_rule_that_selects_it() -> None:
+    result = six_designs(choose=(Choice("topsis"),))
+    assert result.recommended() is not None
+    label, row = result.recommended()
+    section = map_figures(result)
+    assert section is not None
+    (star,) = [t for t in section.figures[0].plot["data"] if t.get("name") == f"recommended: {label}"]
+    assert (star["x"][0], star["y"][0]) == tuple(result.outcomes.X[row])
+    assert star["marker"]["symbol"] == "star"
 
 
 def test_more_than_two_parameters_are_mapped_by_pairs() -> None:

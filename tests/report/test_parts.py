@@ -104,7 +104,7 @@ def test_attained_bounds_and_active_limits_are_reported_in_words() -> None:
         "width is at its lower bound (10 mm) in 75 % of the front.",
         "The upper limit of sag (9.5 mm) is active in 25 % of the front.",
     )
-    assert section.tables[0].rows == (("sag [mm]", 0, "0.0%", 6.0, 9.5),)
+    assert section.tables[0].rows == (("sag [mm]", 0, "0.0 %", 6.0, 9.5),)
 
 
 def test_limits_are_counted_in_their_hardest_scenario_and_the_range_on_the_front_is_over_all_scenarios() -> None:
@@ -114,7 +114,7 @@ def test_limits_are_counted_in_their_hardest_scenario_and_the_range_on_the_front
     section = limits(beam_result(X, figures, constraints=(between,), scenarios=("a", "b")))
     assert section is not None
     (row,) = section.tables[0].rows
-    assert row == ("sag [mm]", 2, "50.0%", 1.0, 6.5)  # the front has the second and the last design
+    assert row == ("sag [mm]", 2, "50.0 %", 1.0, 6.5)  # the front has the second and the last design
 
 
 @pytest.mark.parametrize(("limit", "active"), [(0.02, 25), (0.0, 25)])

@@ -14,7 +14,7 @@ from designopt.dynamics.system import System, Variable
 from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs
 from designopt.report.parts.motion.solving import solving
-from designopt.report.parts.motion.trajectories import _end_costates, activity, in_short, trajectories
+from designopt.report.parts.motion.trajectories import _end_costates, _path, activity, in_short, trajectories
 from designopt.report.traces import constant_axis
 from designopt.store.views.programs import best_program, better_motions
 
@@ -46,7 +46,10 @@ def record(solution, **start):
 
 
 def result(*records, sign=1.0, better_motions=None):
-    problem = SimpleNamespace(objectives=[SimpleNamespace(name="effort", sign=sign, unit="s")])
+    parameters = [SimpleNamespace(name="pole_length", unit="m"), SimpleNamespace(name="duration", unit="s")]
+    problem = SimpleNamespace(
+        objectives=[SimpleNamespace(name="effort", sign=sign, unit="s")], space=SimpleNamespace(parameters=parameters)
+    )
     return SimpleNamespace(
         programs=lambda: records,
         best_program=lambda: best_program(records, sign),
@@ -93,6 +96,18 @@ def test_a_constant_has_its_value_at_its_axis() -> None:
     assert constant_axis([0.0, 1e-3]) == {}
     assert constant_axis([2e-6, -2e-6], least=1e-5) == {"range": [-1e-5, 1e-5], "tickvals": [0.0], "ticktext": ["0"]}
     assert constant_axis([0.5, 0.500004], least=1e-5)["ticktext"] == ["0.5"]
+
+
+def test_round_off_of_an_equation_over_the_motion_is_not_zoomed_into(solutions):
+    phase = solutions[0].phase
+    residual = 1e-15 * np.sin(40.0 * phase.times[phase.mesh.first :])
+    balanced = replace(phase, path={"balance": residual}, path_limits={"balance": (0.0, 0.0)})
+    axes = _path([balanced], ["balance"])["layout"]["yaxis"]
+    assert axes["ticktext"] == ["0"]
+    high = axes["range"][1]
+    assert high > 1e6 * residual.max()
+    limited = replace(phase, path={"balance": residual}, path_limits={"balance": (0.0, 1.0)})
+    assert "ticktext" not in _path([limited], ["balance"])["layout"]["yaxis"]
 
 
 def test_errors_of_a_constant_costate_are_not_zoomed_into(solutions):
@@ -220,7 +235,7 @@ def test_a_sweep_is_answered_by_the_best_program_of_each_of_its_points(solutions
     ]
     section = programs(result(*records))
     table = section.tables[0]
-    assert table.columns == ("pole_length", "objective", "duration", "program")
+    assert table.columns == ("pole_length [m]", "objective [s]", "duration [s]", "program")
     assert [row[0] for row in table.rows] == [0.6, 0.5]
     assert [row[3] for row in table.rows] == [2, 3]
     assert table.rows[1][1:3] == (solutions[0].objective, solutions[0].parameters["duration"])
@@ -284,6 +299,22 @@ def test_phases_that_follow_each_other_are_one_figure_with_their_changes_marked(
     curves = [t for t in states["data"] if t["mode"] == "lines" and t["yaxis"] == "y"]
     assert [float(t["x"][-1]) for t in curves] == pytest.approx([1.0, 2.0])
     assert "down from 1 s" in section.figures[1].note
+
+
+def test_limits_of_a_state_are_those_of_all_phases_where_one_of_them_reaches_one(detour):
+    limits = {"up": (-0.5, 3.0), "down": (0.0, 2.0)}
+    phases = {name: replace(p, bounds={**p.bounds, "x": limits[name]}) for name, p in detour.phases.items()}
+    limited = replace(detour, phases=phases)
+    states = trajectories(result(record(limited))).figures[1].plot
+    first_row = [trace for trace in states["data"] if trace["yaxis"] == "y"]
+    dashed = [trace for trace in first_row if trace["mode"] == "lines" and trace["line"].get("dash") == "dash"]
+    assert [tuple(trace["y"]) for trace in dashed] == [(-0.5, -0.5), (3.0, 3.0), (0.0, 0.0), (2.0, 2.0)]
+    assert [tuple(trace["x"]) for trace in dashed] == [(0.0, 1.0)] * 2 + [(1.0, 2.0)] * 2
+
+    (up, down) = activity(limited)
+    assert up == ("x", "up", 0.0, 0.0)
+    assert down[:3] == ("x", "down", 0.0)
+    assert down[3] > 0.0
 
 
 def test_the_path_lies_beside_its_obstacles(detour):

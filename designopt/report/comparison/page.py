@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt import decision
 from designopt.arrays import Floats
-from designopt.counts import count
+from designopt.counts import count, percent
 from designopt.lazy import moocore
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.bands import median_with_band
@@ -259,7 +259,7 @@ def _fronts(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
                 "Hypervolume with one reference",
                 ("store", "hypervolume", "of the largest", "of its front not dominated by another store"),
                 tuple(
-                    (e.label, v, f"{v / best:.1%}" if best > 0.0 else "–", share)
+                    (e.label, v, percent(v / best, 1) if best > 0.0 else "–", share)
                     for e, v, share in zip(entries, volumes, shares, strict=True)
                 ),
             )
@@ -273,7 +273,7 @@ def _fronts(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
             first, second = entries[order[0]], entries[order[1]]
             lead = 1.0 - volumes[order[1]] / best
             findings.append(
-                f"{first.label} has the largest hypervolume, {lead:.1%} more than {second.label}.".replace("%", " %")
+                f"{first.label} has the largest hypervolume, {percent(lead, 1)} more than {second.label}."
                 if lead > 5e-4
                 else f"{first.label} and {second.label} have the same hypervolume within 0.05 %."
             )
@@ -293,7 +293,7 @@ def _nondominated_shares(entries: list[ComparedStore], fronts: list[NDArray[np.i
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     good = moocore.is_nondominated(F, keep_weakly=True)
     parts = np.split(good, np.cumsum([len(f) for f in fronts])[:-1])
-    return [f"{float(part.mean()):.0%}" if len(part) else "–" for part in parts]
+    return [percent(float(part.mean())) if len(part) else "–" for part in parts]
 
 
 def _planes(entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Figure:

@@ -4,7 +4,6 @@
   const root = document.documentElement;
   const figures = [];
   let printing = false;
-  const SHEET = 840; // height of the highest figure that fits on a sheet below the heading of its section
 
   const dark = () => !printing && (root.dataset.theme
     ? root.dataset.theme === "dark"
@@ -51,10 +50,12 @@
     }};
   }
 
-  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, scales of several decades
-  // have labels at whole ones, and labels of points turn inwards where they would leave the figure.
+  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, scales of decades have
+  // few labels, and labels of points turn inwards where they would leave the figure.
   const narrow = () => !printing && innerWidth <= 640;
   function fitNarrow(plot, width) {
+    // Names of many columns stand upright.
+    for (const axis of axesOf(plot.layout, "x")) if (axis.tickangle && axis.tickvals?.length > 5) axis.tickangle = -90;
     // A design is named by its label without its values, and a long name is cut.
     const letters = Math.floor((width - 110) / 7);
     for (const trace of plot.data) {
@@ -62,7 +63,7 @@
       const [label] = trace.name.split(": ");
       trace.name = label.length > letters ? `${label.slice(0, letters - 1)}…` : label;
     }
-    for (const axis of axesOf(plot.layout, "x")) if (axis.type === "log" && !axis.tickvals) axis.dtick = 1;
+    for (const axis of axesOf(plot.layout, "x")) if (axis.type === "log" && !axis.tickvals) axis.nticks = 4;
     for (const label of plot.layout.annotations ?? []) {
       const [low, high] = (label.showarrow && plot.layout[String(label.xref).replace("x", "xaxis")]?.range) || [0, 0];
       const right = (width - 110) * (high - label.x) / (high - low), left = width - 110 - right;
@@ -78,7 +79,7 @@
     for (const trace of plot.data) {
       if (trace.type !== "parcoords") continue;
       Object.assign(trace, {labelangle: -35, line: {...trace.line, showscale: false}});
-      Object.assign(plot.layout, {margin: {...plot.layout.margin, l: 56, r: 72, t: 110}});
+      Object.assign(plot.layout, {margin: {...plot.layout.margin, l: plot.layout.margin.l > 80 ? plot.layout.margin.l : 56, r: 72, t: 110}});
     }
   }
 
@@ -96,7 +97,7 @@
 
   // Names beside a plot that would take more than a third of its width are broken into lines; so are titles below axes
   // that are shorter than they. A figure of many names becomes as high as their lines.
-  function fitNames(element, {data, layout}, width) {
+  function fitNames(element, {data, layout}, width, highest) {
     let longest = 0;
     for (const axis of axesOf(layout, "y")) {
       const strings = names => (Array.isArray(names) ? names : []).filter(name => typeof name === "string");
@@ -106,7 +107,7 @@
         Object.assign(axis, axis.ticktext ? {ticktext: broken} : {tickmode: "array", tickvals: names, ticktext: broken});
         names = broken;
         const lines = Math.max(...names.map(name => name.split("<br>").length));
-        element.style.height = `${Math.max(element.clientHeight, 16 * lines * names.length + 130)}px`;
+        element.style.height = `${Math.min(Math.max(element.clientHeight, 18 * lines * names.length + 130), highest)}px`;
       }
       longest = Math.max(longest, ...names.flatMap(name => name.split("<br>")).map(line => line.length));
     }
@@ -264,6 +265,13 @@
       && data.every(t => (t.type ?? "scatter") === "scatter" && typeof t.y?.[0] !== "string");
   }
 
+  const PAPER = 985; // pixels of a page of paper, without a margin for rounding
+  // What a sheet leaves for a plot beside its caption and note, and beside a short text that heads it.
+  function heightOnSheet({element, plot}) {
+    const top = e => e.getBoundingClientRect().top, above = top(element) - top(element.closest("section"));
+    return PAPER - (element.offsetHeight - plot.offsetHeight) - (above < PAPER / 3 ? above : 0);
+  }
+
   function drawNow(figure) {
     const spec = figure.spec = parsed(figure.number);
     const key = figure.selects.map(s => s.value).join(",");
@@ -274,11 +282,12 @@
     figure.plot.style.height = figure.height ??= figure.plot.style.height;
     const low = printing && (figure.element.closest("#overview-1") || root.dataset.paper === "results" && isLow(shown));
     if (low) figure.plot.style.height = "225px"; // three on a sheet
-    if (printing && parseInt(figure.height) > SHEET) figure.plot.style.height = `${SHEET}px`;
+    const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
+    if (tall) figure.plot.style.height = `${sheet}px`;
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
     // A label of a point at the edge is written in the margin.
     for (const trace of shown.frames.length ? [] : shown.data) if (/text/.test(trace.mode)) trace.cliponaxis ??= false;
-    fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth);
+    fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth, sheet);
     fitCells(shown, printing ? 680 : figure.plot.clientWidth);
     fitScene(shown.layout, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || !printing && figure.element.closest("#overview-1")) fitLegend(figure.plot, shown);
@@ -287,7 +296,7 @@
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
     if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight, updatemenus: [], sliders: []});
-    if (printing && parseInt(figure.height) > SHEET) {
+    if (tall) {
       for (const note of shown.layout.annotations ?? []) note.font = {...note.font, size: 9};
       for (const name in shown.layout) if (/^yaxis/.test(name) && !shown.layout[name].tickvals) Object.assign(shown.layout[name], {nticks: 3, tickfont: {size: 9}});
     }
@@ -392,7 +401,7 @@
   }
 
   const shownNumber = v => typeof v !== "number" || Number.isInteger(v) ? String(v)
-    : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Number(v.toPrecision(4)));
+    : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Math.abs(v) < 1e4 ? Number(v.toPrecision(4)) : Math.round(v));
   const element = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
 
   function showBrushed(figure, rows) {
@@ -523,9 +532,9 @@
   };
   // The figure of the answer takes what its words and tables leave of a page; where that is too little they shrink.
   function fitAnswer() {
-    const answer = document.getElementById("overview-1"), paper = 985; // pixels of a page, without a margin for rounding
+    const answer = document.getElementById("overview-1");
     const [least, most] = [210, 320], others = answer ? [...answer.children].filter(e => e.matches(".words, .tables, .note")) : [];
-    const left = () => paper - answer.getBoundingClientRect().bottom + document.querySelector("main").getBoundingClientRect().top;
+    const left = () => PAPER - answer.getBoundingClientRect().bottom + document.querySelector("main").getBoundingClientRect().top;
     for (const element of others) element.style.zoom = "";
     root.style.setProperty("--paper-height", `${least}px`);
     for (let zoom = 0.95; answer?.querySelector("figure") && left() < 0 && zoom > 0.7; zoom -= 0.05)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.counts import count, plural
+from designopt.counts import count, percent, plural
 from designopt.plugin import report_part
 from designopt.problem import STATUSES
 from designopt.report.colours import axis, category, layout
@@ -68,8 +68,8 @@ def _failed_words(failed: NDArray[np.bool_]) -> str:
     if not designs:
         return "No evaluation failed."
     return (
-        f"{count(designs)} of {plural(len(failed), 'design')} ({designs / len(failed):.1%}) failed: no result in at "
-        "least one scenario. A failed design ranks below every computed one and is never on the front."
+        f"{count(designs)} of {plural(len(failed), 'design')} ({percent(designs / len(failed), 1)}) failed: no result "
+        "in at least one scenario. A failed design ranks below every computed one and is never on the front."
     )
 
 
@@ -78,7 +78,7 @@ def _invalid_words(invalid: NDArray[np.bool_]) -> str:
     if not designs:
         return ""
     return (
-        f"{count(designs)} of {plural(len(invalid), 'design')} ({designs / len(invalid):.1%}) "
+        f"{count(designs)} of {plural(len(invalid), 'design')} ({percent(designs / len(invalid), 1)}) "
         f"{_are(designs)} invalid: they violate a relation of the space, or the model rejects the "
         "values. This is not a failure of the model."
     )
@@ -206,7 +206,7 @@ def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
             for k, value in enumerate(p.values):
                 share_lost, all_here = float(np.mean(x[bad] == k)), float(np.mean(x == k))
                 if share_lost >= 0.9 and all_here <= 0.6 and all_here ** (share_lost * bad.sum()) < CHANCE:
-                    clusters.append((all_here, f"{_percent(share_lost)} of them have {p.name} {value}"))
+                    clusters.append((all_here, f"{percent(share_lost)} of them have {p.name} {value}"))
             continue
         # The shorter of the ranges with nine tenths: from an end, or from the middle.
         cuts = [np.quantile(x[bad], q, method="nearest") for q in ((0.0, 0.9), (0.1, 1.0), (0.05, 0.95))]
@@ -217,13 +217,9 @@ def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
             clusters.append((shares[k], f"nine tenths of them lie at {p.name} {low} … {high} {p.unit}".rstrip()))
     clusters.sort(key=lambda item: item[0])
     return [
-        f"Designs without a result are concentrated: {words}, where {_percent(share)} of all designs lie."
+        f"Designs without a result are concentrated: {words}, where {percent(share)} of all designs lie."
         for share, words in clusters[:MAX_LISTED]
     ]
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %")
 
 
 def _most_different(result: Result, failed: NDArray[np.bool_]) -> tuple[int, int]:

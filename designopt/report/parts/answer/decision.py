@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from designopt import decision as rules
 from designopt.arrays import Floats
-from designopt.counts import count, plural
+from designopt.counts import count, percent, plural
 from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout
 from designopt.report.labels import (
@@ -23,6 +23,7 @@ from designopt.report.labels import (
     thinned,
 )
 from designopt.report.parts.answer.best import describe
+from designopt.report.parts.answer.limits import sentence
 from designopt.report.parts.designs.convergence import OBJECTIVES, reference_words
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import selected
@@ -106,7 +107,8 @@ def _select(result: Result, F: Floats, front: Rows) -> tuple[dict[str, int | Non
             labels_by_index.setdefault(index, []).append(label)
     for index, labels in labels_by_index.items():
         verb = "pick" if len(labels) > 1 else "picks"
-        findings.append(f"{listed(labels)} {verb} design {front[index]}: {describe(result, int(front[index]))}.")
+        picked = int(front[index])
+        findings.append(sentence(f"{listed(labels)} {verb} design {picked}: {describe(result, picked)}"))
     if len(labels_by_index) == 1 and len(selection) > 1:
         findings.append("All rules agree.")
     return selection, findings
@@ -116,8 +118,8 @@ def _robust(result: Result) -> list[str]:
     """The selection of the rule by tolerances, which may be dominated."""
     row = result.most_robust()
     if row is None:
-        return ["robust: no design has neighbours yet."]
-    return [f"robust picks design {row}: {describe(result, row)}."]
+        return ["Robust: no design has neighbours yet."]
+    return [sentence(f"robust picks design {row}: {describe(result, row)}")]
 
 
 def _volume(result: Result, F: Floats) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
@@ -185,7 +187,7 @@ def _weights(
     lines = tuple(
         (
             int(front[thinned_rows[i]]),
-            *(f"{share[i]:.1%}" for share in shares.values()),
+            *(percent(share[i], 1) for share in shares.values()),
             *map(float, values[front[thinned_rows[i]]]),
         )
         for i in order.tolist()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.counts import plural
+from designopt.counts import percent, plural
 from designopt.plugin import report_part
 from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
@@ -20,7 +20,7 @@ from designopt.store.views.activity import NEAR
 from designopt.store.views.table import stated_constraints
 
 if TYPE_CHECKING:
-    from designopt.store.views.activity import Attained
+    from designopt.store.views.activity import BoundShare
     from designopt.study.study import DesignVariable, StudyConstraint
 
 #: Minimum share of the front for a sentence.
@@ -114,7 +114,9 @@ def reached_bounds(result: Result) -> list[str]:
 
 
 #: Beginnings of clauses that are no names of the study.
-_WORDS = ("the ", "no ", "over ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ")
+_WORDS = (
+    "the ", "no ", "over ", "a local ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ", "violated ",
+)  # fmt: skip
 
 
 def sentence(clause: str) -> str:
@@ -171,7 +173,7 @@ def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
     ]
 
 
-def _bounds_of_recommendation(result: Result) -> list[tuple[DesignVariable, Attained]]:
+def _bounds_of_recommendation(result: Result) -> list[tuple[DesignVariable, BoundShare]]:
     """The bounds at which the recommended design lies."""
     recommendation = result.recommended()
     if recommendation is None:
@@ -181,7 +183,7 @@ def _bounds_of_recommendation(result: Result) -> list[tuple[DesignVariable, Atta
 
 def _active_bounds(
     result: Result, rows: NDArray[np.intp], near: float = NEAR, *, swept: bool = False
-) -> list[tuple[DesignVariable, Attained]]:
+) -> list[tuple[DesignVariable, BoundShare]]:
     """The active bounds of designs; those of parameters set by a sweep only if `swept`, none of a list of designs."""
     if result.study.lists_designs:
         return []
@@ -269,12 +271,12 @@ def _row(result: Result, c: StudyConstraint, front: NDArray[np.intp]) -> tuple[o
             is_violated |= unequal(low, high, c.equals) > 0.0
     is_violated &= has_value
     count = int(has_value.sum())
-    share = f"{is_violated.sum() / count:.1%}" if count else "–"
+    share = percent(is_violated.sum() / count, 1) if count else "–"
     return (with_unit(c.name, c.unit), int(is_violated.sum()), share, float(low[front].min()), float(high[front].max()))
 
 
 def _share(share: float) -> str:
-    return "more than 99 %" if 0.99 < share < 1.0 else f"{share:.0%}".replace("%", " %")
+    return "more than 99 %" if 0.99 < share < 1.0 else percent(share)
 
 
 def _amount(value: float, unit: str) -> str:

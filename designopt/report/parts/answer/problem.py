@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
 
 if TYPE_CHECKING:
-    from designopt.study.study import DesignVariable, Objective, Stage, StudyConstraint
+    from designopt.study.study import DesignVariable, Objective, Scenario, Stage, StudyConstraint
 
 #: Maximum number of shown elements of a list in a setting.
 LISTED = 30
@@ -92,7 +92,7 @@ def _parameters(result: Result) -> tuple[Table, ...]:
         for p in space.parameters
     )
     note = "Relations: " + "; ".join(r.text for r in space.relations) if space.relations else ""
-    return (Table("Parameters", head, rows, visible_rows=60, note=note),)
+    return (Table("Parameters", *with_a_value(head, rows), visible_rows=60, note=note),)
 
 
 def _aims(result: Result) -> tuple[Table, ...]:
@@ -107,7 +107,8 @@ def _aims(result: Result) -> tuple[Table, ...]:
     share = (
         f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others score a design."
     )
-    return (Table("Objectives and limits", head, tuple(rows), note=share if problem.missing else ""),) if rows else ()
+    note = share if problem.missing else ""
+    return (Table("Objectives and limits", *with_a_value(head, rows), note=note),) if rows else ()
 
 
 def _listed_values(result: Result, p: DesignVariable) -> str:
@@ -210,10 +211,13 @@ def _budget(stage: Stage) -> str:
 
 def _scenarios(result: Result) -> tuple[Table, ...]:
     scenarios = result.problem.scenarios
-    if len(scenarios) < 2:
-        return ()
+    return (scenario_table(result, "Scenarios", scenarios),) if len(scenarios) > 1 else ()
+
+
+def scenario_table(result: Result, title: str, scenarios: Sequence[Scenario]) -> Table:
+    """The values of scenarios, a row each."""
     names = sorted({name for s in scenarios for name in s.values})
     fields = result.problem.model.plugin.conditions or {}
     units = {n: f.quantity.unit for n, f in fields.items() if f.quantity is not None}
     rows = tuple((s.name, *(value_text(s.values.get(n, "")) for n in names)) for s in scenarios)
-    return (Table("Scenarios", ("scenario", *(with_unit(n, units.get(n, "")) for n in names)), rows),)
+    return Table(title, ("scenario", *(with_unit(n, units.get(n, "")) for n in names)), rows)

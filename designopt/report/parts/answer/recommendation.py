@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.counts import percent
 from designopt.report.labels import (
     answer_digits,
     baseline_label,
@@ -111,12 +112,12 @@ def _against(value: float, baseline: float, digits: int) -> str:
     change = (value - baseline) / abs(baseline)
     if abs(change) < _SAME:
         return number(baseline, digits)
-    return f"{number(baseline, digits)} ({'+' if change > 0 else '−'}{abs(change):.0%})".replace("%", " %")
+    return f"{number(baseline, digits)} ({'+' if change > 0 else '−'}{percent(abs(change))})"
 
 
 def _limits(result: Result, row: int) -> Table | None:
     rows = [
-        (c.name, value, f"{sign} {number(limit)}", c.unit, f"{margin:.0%}".replace("%", " %") if limit else "")
+        (c.name, value, f"{sign} {number(limit)}", c.unit, percent(margin) if limit else "")
         for c, sign, limit, value, margin in _sides(result, row)
     ]
     for c in stated_constraints(result.problem):
@@ -191,7 +192,7 @@ def changes(result: Result) -> list[str]:
     nearest = min(sides, key=lambda side: side[4])
     _, _, limit, _, margin = nearest
     text = _in_words(nearest)
-    share = f", with a margin of {margin:.0%}".replace("%", " %") if limit else ""
+    share = f", with a margin of {percent(margin)}" if limit else ""
     return [f"The nearest limit is {text}{share}."]
 
 

@@ -247,7 +247,9 @@ def _effects(result: Result, neighbours: ToleranceResults, label_by_index: dict[
         for name, shares in zip(neighbours.names, neighbours.effects[index], strict=True):
             if not active[space.names.index(name)]:
                 continue
-            rows.append((label, name, *("–" if np.isnan(v) else 100.0 * float(v) for v in shares[: len(labels)])))
+            rows.append(
+                (label, name, *("–" if np.isnan(v) else round(100.0 * float(v), 1) for v in shares[: len(labels)]))
+            )
     return Table(
         "Variance explained by the parameters [%]",
         ("design", "parameter", *labels),

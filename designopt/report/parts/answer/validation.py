@@ -12,6 +12,7 @@ from designopt.counts import count, plural
 from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import listed, number, objective_labels, objective_values, plain
+from designopt.report.parts.answer.problem import scenario_table
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
@@ -46,13 +47,15 @@ def validation(result: Result) -> Section | None:
     levels = study.validate.quantiles
     limits = bool(result.problem.constraints)
     failed = (validation_results.statuses != "ok") & (validation_results.statuses != "")
+    quantiles = _quantiles(result, validation_results, levels)
     return Section(
         "Validation",
         introduction=introduction + ": do the results of the search hold there?",
         findings=tuple(_findings(result, validation_results, levels, failed)),
         figures=(_boxes(result, validation_results),),
         tables=(
-            _quantiles(result, validation_results, levels),
+            quantiles,
+            *_worst_scenarios(result, quantiles),
             *((_limits(validation_results, failed),) if limits or failed.any() else ()),
         ),
         notes=(
@@ -225,19 +228,18 @@ def _quantiles(result: Result, validation_results: Any, levels: tuple[float, ...
                     float(study_values[validation_results.rows[i], j]),
                     *(float(q) for q in validation_results.quantiles[i, j]),
                     "–" if worst is None else float(validation_results.objectives[i, j, worst]),
-                    "–" if worst is None else _with_conditions(scenarios[worst]),
+                    "–" if worst is None else scenarios[worst].name,
                 )
             )
     head = ("design", "objective", "in the study", *(f"{number(100 * q)} %" for q in levels), "worst", "worst scenario")
     return Table("Quantiles over the validation scenarios", head, tuple(rows), visible_rows=60)
 
 
-def _with_conditions(scenario: Any) -> str:
-    """A scenario with its values: the name of a sampled one is not informative."""
-    values = ", ".join(
-        f"{name} {number(v)}" for name, v in scenario.values.items() if isinstance(v, (int, float, str, bool))
-    )
-    return f"{scenario.name} ({values})" if values else str(scenario.name)
+def _worst_scenarios(result: Result, quantiles: Table) -> tuple[Table, ...]:
+    """The values of the worst scenarios, each once: the name of a sampled one is not informative."""
+    names = {row[-1] for row in quantiles.rows}
+    worst = [s for s in result.study.validate.scenarios if s.name in names and s.values]  # type: ignore[union-attr]
+    return (scenario_table(result, "The worst scenarios", worst),) if worst else ()
 
 
 def _limits(validation_results: Any, failed: Mask) -> Table:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from designopt.counts import count, plural
+from designopt.counts import count, percent, plural
 from designopt.report.labels import listed, number, values_in_words
 from designopt.report.section import Table
 from designopt.store.result import Result
@@ -128,7 +128,7 @@ def table(result: Result) -> Table | None:
         (
             limit.text,
             int(limit.activity.broken.sum()),
-            f"{limit.share:.1%}".replace("%", " %"),
+            percent(limit.share, 1),
             limit.best,
             limit.activity.best,
         )

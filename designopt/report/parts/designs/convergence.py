@@ -107,15 +107,16 @@ def _best(result: Result) -> Figure:
             trace(np.append(steps + 1, len(outcomes)), best, plain(objective.name), mode="lines+markers", line=stair,
                   marker={"size": 4}, hover="after %{x} designs: <b>%{y:.5~g}</b>", yaxis=f"y{suffix}")
         )  # fmt: skip
+        rises = objective.direction == "maximize"  # the name stands where the curve is not
         titles.append(
             {
                 "text": f"<b>{plain(with_unit(objective.name, objective.unit))}</b>",
                 "x": 1,
-                "y": domains[j][1],
+                "y": domains[j][0 if rises else 1],
                 "xref": "paper",
                 "yref": "paper",
                 "xanchor": "right",
-                "yanchor": "top",
+                "yanchor": "bottom" if rises else "top",
                 "showarrow": False,
                 "bgcolor": "@veil",
                 "font": {"color": category(j)},

@@ -332,10 +332,11 @@ def _space(result: Result, row_groups: dict[str, Rows]) -> Figure:
     data: list[dict[str, Any]] = []
     designs: dict[int, Rows] = {}
     groups = dict(row_groups)
-    compromise = result.compromise()
-    if compromise is not None:
-        groups["compromise"] = np.array([compromise])
-    styles = _styles() | {"compromise": {"color": "@mark", "size": 8, "symbol": "diamond"}}
+    styles = _styles()
+    if (recommended := result.recommended()) is not None:
+        label, row = recommended
+        groups[name := f"recommended: {plain(label)}"] = np.array([row])
+        styles[name] = {"color": "@mark", "size": 8, "symbol": "diamond"}
     for name, rows in groups.items():
         if name == "violates a limit" or not len(rows):
             continue

@@ -39,7 +39,10 @@ def importance(result: Result) -> Section | None:
         {"type": "bar", "name": plain(o.name), "x": names, "y": line, "marker": {"color": category(i)}}
         for i, (o, line) in enumerate(zip(problem.objectives, shares, strict=True))
     ]
-    rows = tuple((name, *("–" if np.isnan(v) else float(v) for v in shares[:, j])) for j, name in enumerate(names))
+    rows = tuple(
+        (name, *("–" if np.isnan(v) else round(100.0 * float(v), 1) for v in shares[:, j]))
+        for j, name in enumerate(names)
+    )
     return Section(
         "Importance of the parameters",
         introduction="The share of an objective's variance explained by one parameter alone, over all designs "
@@ -50,9 +53,9 @@ def importance(result: Result) -> Section | None:
         figures=(
             Figure(
                 "Share of the variance explained by a parameter",
-                {"data": bars, "layout": layout(barmode="group", yaxis=axis("share", range=[0, 1]))},
+                {"data": bars, "layout": layout(barmode="group", xaxis=axis(""), yaxis=axis("share", range=[0, 1]))},
                 height=340,
             ),
         ),
-        tables=(Table("Shares", ("parameter", *(o.name for o in problem.objectives)), rows),),
+        tables=(Table("Shares [%]", ("parameter", *(o.name for o in problem.objectives)), rows),),
     )

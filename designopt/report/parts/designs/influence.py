@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.counts import count, plural
+from designopt.counts import count, percent, plural
 from designopt.plugin import report_part
 from designopt.report.colours import CELL_TEXT, ORDERED, axis, bare_layout, colour_bar, layout
 from designopt.report.labels import listed, number, plain, with_unit
@@ -115,7 +115,7 @@ def _sentence(indices: Indices, i: Influence) -> str:
     if indices.method == "morris":
         effects = [f"{indices.parameters[j]} ({number(float(main[j]), 3)} {i.unit}".rstrip() + ")" for j in order]
         return f"{i.output} changes most with {listed(effects)}, over their whole ranges."
-    effects = [f"{indices.parameters[j]} ({_percent(main[j])})" for j in order if main[j] >= NEGLIGIBLE]
+    effects = [f"{indices.parameters[j]} ({percent(main[j])})" for j in order if main[j] >= NEGLIGIBLE]
     effects = [effects[0].replace(")", " of its variance)"), *effects[1:]] if effects else []
     idle = [
         name
@@ -127,15 +127,11 @@ def _sentence(indices: Indices, i: Influence) -> str:
         f"{i.output} is governed by {listed(effects)}" if effects else f"{i.output} is governed by no single parameter"
     )
     if interactions > 0.1:
-        text += f"; {_percent(interactions)} come from interactions"
+        text += f"; {percent(interactions)} come from interactions"
     if idle:
         names = idle if len(idle) <= 2 * NAMED else [*idle[: 2 * NAMED], f"{len(idle) - 2 * NAMED} others"]
         text += f"; {listed(names)} {'has' if len(idle) == 1 else 'have'} no influence (total below 1 %)"
     return text + "."
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %")
 
 
 def _figures(indices: Indices, title: str) -> list[Figure]:
@@ -183,7 +179,7 @@ def _bars(indices: Indices, influences: list[Influence], title: str) -> Figure:
         draw,
         layout(**axes, barmode="group", bargap=0.3, legend=_ABOVE),
         view=lambda k: {"xaxis": {"title": {"text": _scale_title(indices, influences[k])}}},
-        note=f"Whiskers: {_percent(indices.confidence)} confidence, by bootstrap.",
+        note=f"Whiskers: {percent(indices.confidence)} confidence, by bootstrap.",
         height=(30 if sobol else 22) * len(indices.parameters) + 150,
     )
 
@@ -275,7 +271,7 @@ def _table(indices: Indices, title: str) -> Table:
         f"Indices{title}",
         ("output", "parameter", *(measures[m] for m in present_measures)),
         tuple(rows),
-        note=f"±: half-width of the {_percent(indices.confidence)} confidence interval.",
+        note=f"±: half-width of the {percent(indices.confidence)} confidence interval.",
         visible_rows=30,
     )
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.counts import count, plural
 from designopt.plugin import report_part
-from designopt.report.chosen_markers import COMPROMISE, MARKERS
+from designopt.report.chosen_markers import MARKERS, kinds_of_rows
 from designopt.report.colours import ORDERED, ORDERED_LINES, axis, colour_bar, layout, log_ticks
 from designopt.report.grid import Grid, grid_over
 from designopt.report.labels import (
@@ -49,6 +49,10 @@ NODES = 100
 POINTS = 7000
 #: Label of the crosses, and the number of Plotly's symbol.
 BREAKS, CROSS = "violates a limit", 4
+#: Maximum number of marked designs of the front, and number of designs below which their points are large.
+MARKED, FEW = 60, 40
+#: Look of a marker that stands out on each colour of a scale.
+ON_COLOURS = {"color": "#ffffff", "line": {"width": 1, "color": "#1b2430"}}
 #: Distance from the middle nine tenths of the values, in their range, beyond which values have no colours of their own.
 FAR = 1.0
 #: Feasible designs from which colours are for their values.
@@ -169,7 +173,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
             "hoverongaps": False,
         },
     ]
-    marks = _overlay(result, (0, 1), "")
+    marks = _overlay(result, (0, 1), "", on_colours=True)
     designs = {len(data) + k: rows for k, (_, rows) in enumerate(marks)}
     data += [trace for trace, _ in marks]
     violating_rows = np.flatnonzero(_breaks(result) & np.isin(np.arange(len(result.outcomes)), grid.rows))
@@ -248,22 +252,25 @@ def edges(nodes: Floats, p: DesignVariable | None = None) -> Floats:
 
 
 def _overlay(
-    result: Result, pair: tuple[int, int], suffix: str, *, legend: bool = True
+    result: Result, pair: tuple[int, int], suffix: str, *, legend: bool = True, on_colours: bool = False
 ) -> list[tuple[dict[str, Any], Rows]]:
-    """Open markers of the front and the compromise over a map, and a legend entry for designs that violate a limit:
-    traces and their designs."""
-    front = thinned(np.asarray(result.front(), dtype=np.intp), 400)
+    """Markers of the front and the recommended design over a map: traces and their designs. Those of the front are
+    rings around points, or `on_colours` of cells discs that stand out on each of them."""
+    front = thinned(np.asarray(result.front(), dtype=np.intp), MARKED)
     several = len(result.problem.objectives) > 1
-    compromise = result.compromise() if several else None
+    recommended = result.recommended() if several else None
     marks: list[tuple[str, Rows, dict[str, Any]]] = [
         (
             "Pareto front" if several else "best design",
             front,
-            {"size": 8, "symbol": "circle-open", "color": "@ink", "line": {"width": 0.8, "color": "@ink"}},
+            {"size": 7, **ON_COLOURS}
+            if on_colours
+            else {"size": 8, "symbol": "circle-open", "color": "@ink", "line": {"width": 0.8, "color": "@ink"}},
         )
     ]
-    if compromise is not None:
-        marks.append((COMPROMISE, np.array([compromise]), MARKERS[COMPROMISE]))
+    if recommended is not None:
+        label, row = recommended
+        marks.append((f"recommended: {plain(label)}", np.array([row]), MARKERS[kinds_of_rows(result)[row]]))
     traces = []
     for name, rows, marker in marks:
         if not len(rows):
@@ -299,7 +306,7 @@ def _crosses(result: Result, rows: Rows, x: Any, y: Any) -> dict[str, Any]:
         "legendgroup": BREAKS,
         "x": x if len(rows) else [None],
         "y": y if len(rows) else [None],
-        "marker": {"symbol": "x-thin", "size": 6, "line": {"width": 1.2, "color": "@ink"}},
+        "marker": {"symbol": "x", "size": 7, **ON_COLOURS},
         "hoverinfo": "skip",
     }
 
@@ -347,7 +354,7 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
                 "y": active_values(result)[rows, y] if pairs else values[0][0][rows],
                 "xaxis": f"x{suffix}",
                 "yaxis": f"y{suffix}",
-                "marker": {"size": 6 if d < 3 else 5, "coloraxis": "coloraxis", **symbols},
+                "marker": {"size": 10 if len(rows) < FEW else 6 if d < 3 else 5, "coloraxis": "coloraxis", **symbols},
                 "hovertemplate": hover(result, figures=d < 3),
             }
         )

@@ -31,6 +31,10 @@ from designopt.study.study import DesignVariable
 DRAWN = 2000
 #: Letters that fit above all axes of a page of 1000 pixels together, and minimum width of an axis in pixels.
 LETTERS, AXIS = 100, 72
+#: Pixels of a letter beside an axis, and maximum letters of a choice there.
+TICK_LETTER, CHOICE = 6, 20
+#: Format of the ticks that Plotly sets: without an exponent below 1e7.
+TICK_FORMAT = ".7~g"
 #: Ticks of an axis that Plotly does not set itself.
 TICKS = 5
 
@@ -62,19 +66,24 @@ def parallel(result: Result) -> Section | None:
         dimensions.append({"label": "on the front", "values": on_front.astype(float), **yes_no, **brush})
     for k, dimension in enumerate(dimensions):
         dimension["name"] = str(k)  # the reader may move axes, and two labels may be cut to the same text
+    first = _objective(values[rows, 0])
     trace = {
         "type": "parcoords",
         "dimensions": dimensions,
         "line": {
-            "color": values[rows, 0],
+            "color": first["values"],
             "colorscale": ORDERED_LINES,
             "showscale": True,
-            "colorbar": colour_bar(titled(labels[0], 36)),
+            "colorbar": colour_bar(
+                titled(labels[0], 36), **{k: first[k] for k in ("tickvals", "ticktext") if k in first}
+            ),
         },
         "unselected": {"line": {"opacity": 0.06}},
         "labelside": "top",
         "rangefont": {"size": 1, "color": "rgba(0,0,0,0)"},
     }
+    first_words = dimensions[0].get("ticktext", ())  # left of the first axis
+    left = max(80, TICK_LETTER * max(map(len, first_words), default=0) + 12)
     note = (
         "Drag along an axis to select a range, click on it to clear; drag its name to move the axis. "
         "The table below lists the selected designs, and the other figures highlight them."
@@ -90,7 +99,7 @@ def parallel(result: Result) -> Section | None:
         figures=(
             Figure(
                 "Parameters and objectives",
-                {"data": [trace], "layout": {"margin": {"l": 80, "r": 70, "t": 64, "b": 28}}},
+                {"data": [trace], "layout": {"margin": {"l": left, "r": 70, "t": 64, "b": 28}}},
                 note=note,
                 height=440,
                 brushed=_table(result, rows),
@@ -106,11 +115,12 @@ def _parameter(p: DesignVariable, x: Floats) -> dict[str, Any]:
     axis: dict[str, Any]
     if p.kind == "choice":
         low, high = 0.0, len(p.values) - 1.0
-        axis = {"values": x, "tickvals": [*range(len(p.values))], "ticktext": [plain(str(v)) for v in p.values]}
+        words = [plain(f"{v}" if len(f"{v}") <= CHOICE else f"{v}"[: CHOICE - 1] + "…") for v in p.values]
+        axis = {"values": x, "tickvals": [*range(len(p.values))], "ticktext": words}
     else:
         log = p.kind == "real" and p.scale == "log"
         low, high = (math.log10(p.low), math.log10(p.high)) if log else (float(p.low), float(p.high))
-        axis = _exponents(x, low, high) if log else {"values": x, "tickformat": ".5~g"}
+        axis = _exponents(x, low, high) if log else {"values": x, "tickformat": TICK_FORMAT}
         axis["range"] = [low, high]
     if np.isfinite(x).all():
         return axis
@@ -128,7 +138,7 @@ def _parameter(p: DesignVariable, x: Floats) -> dict[str, Any]:
 def _objective(x: Floats) -> dict[str, Any]:
     """Values and ticks of an objective; one that ranges over decades has a log axis."""
     if not over_decades(x):
-        return {"values": x, "tickformat": ".5~g"}
+        return {"values": x, "tickformat": TICK_FORMAT}
     return _exponents(x, float(np.log10(x.min())), float(np.log10(x.max())))
 
 

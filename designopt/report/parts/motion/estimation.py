@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from designopt.counts import percent
 from designopt.plugin import report_part
 from designopt.report.colours import category
 from designopt.report.labels import number
@@ -136,7 +137,7 @@ def _unknowns(fits: Sequence[_Fitted]) -> Table:
         for name, interval in fit.estimate.unknowns.items()
     ]
     level = fits[0].estimate.level
-    columns = ("program", "unknown", "value", "standard deviation", f"{level:.0%} from", "to", "unit")
+    columns = ("program", "unknown", "value", "standard deviation", f"{percent(level)} from", "to", "unit")
     return Table("Unknowns", columns, tuple(rows), note="In the model's units.")
 
 

@@ -22,6 +22,7 @@ from designopt.report.section import Section, Table, with_a_value
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
+    from designopt.problem import Problem
     from designopt.store.views.programs import ProgramRecord
 
 #: Significant digits of optima, as of published values.
@@ -53,7 +54,7 @@ def programs(result: Result) -> Section | None:
             *(f"{text[0].upper()}{text[1:]}." for text in diagnosis(result)),
         ),
         tables=(
-            *_optima(records, best_of_each(result)),
+            *_optima(records, best_of_each(result), result.problem),
             _outcomes(records, best_of_each(result)),
             *_parameters(shown_programs),
             *_deviations(shown_programs),
@@ -127,11 +128,12 @@ def _with_messages(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramR
     return [(n, record) for n, record in messages if not record.ok or len(records) == 1][:MESSAGES]
 
 
-def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[Table, ...]:
+def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int], problem: Problem) -> tuple[Table, ...]:
     """The results of a sweep: the best program of each of its points."""
     if len(best) < 2:
         return ()
     optima = [records[i] for i in sorted(best)]
+    units = {p.name: p.unit for p in problem.space.parameters} | {"objective": problem.objectives[0].unit}
     names = [name for name in fixed(optima[0]) if len({str(fixed(record).get(name)) for record in optima}) > 1]
     free_names = [name for name in optima[0].start if name not in fixed(optima[0])]
     rows = [
@@ -143,7 +145,8 @@ def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[
         )
         for i in sorted(best)
     ]
-    return (Table("The best of each point", (*names, "objective", *free_names, "program"), tuple(rows), digits=DIGITS),)
+    columns = [with_unit(name, units.get(name, "")) for name in (*names, "objective", *free_names)]
+    return (Table("The best of each point", (*columns, "program"), tuple(rows), digits=DIGITS),)
 
 
 def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Table:

@@ -40,7 +40,7 @@ def solving(result: Result) -> Section | None:
 
 _ERRORS = (
     "The estimate compares the polynomials of the solution with a quadrature of their own rates (Patterson, Hager, Rao "
-    "2015); crosses are the difference from a simulation of each interval."
+    "2015); dots are the difference from a simulation of each interval."
 )
 _HISTORY = "Violation of the constraints, of the optimality conditions, and the barrier parameter, all scaled."
 
@@ -62,7 +62,7 @@ def _errors(solution: Solution) -> dict[str, Any]:
         if len(phase.segment_errors) == len(middles):
             data.append(
                 trace(middles, np.maximum(phase.segment_errors, 1e-16), plain(f"{name}: simulated"), mode="markers",
-                      marker={"symbol": "x", "size": 5, "color": "@ink"}, hover="%{x:.4~g} s: <b>%{y:.2e}</b>")
+                      marker={"size": 5, "color": "@ink"}, hover="%{x:.4~g} s: <b>%{y:.2e}</b>")
             )  # fmt: skip
     axes = {"xaxis": axis("time [s]"), "yaxis": axis("relative error", type="log", exponentformat="power")}
     return {"data": data, "layout": layout(**axes, barmode="overlay")}

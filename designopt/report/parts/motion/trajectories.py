@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.counts import percent
 from designopt.plugin import Quantity, report_part
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, per, plain, with_unit
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from designopt.store.views.programs import ProgramRecord
     from designopt.study.study import Objective
 
+#: Size below which the residual of an equation is round-off and tolerance of the solver.
+RESIDUAL = 1e-8
 #: Significant digits of a constant on its axis.
 CONSTANT_DIGITS = 5
 #: States beside the answer.
@@ -252,13 +255,13 @@ def line(x: Floats, y: Floats, colour: str, **attributes: Any) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _limits(times: Floats, low: float, high: float, values: Floats) -> list[dict[str, Any]]:
-    """Dashed lines at limits near the values."""
-    span = float(np.ptp(values)) or abs(float(values[0])) or 1.0
+def _limits(times: Floats, low: float, high: float, all_values: Floats) -> list[dict[str, Any]]:
+    """Dashed lines at the limits of a phase that are near the values of all phases."""
+    span = float(np.ptp(all_values)) or abs(float(all_values[0])) or 1.0
     near = [
         limit
         for limit in (low, high)
-        if np.isfinite(limit) and float(values.min()) - 2 * span <= limit <= float(values.max()) + 2 * span
+        if np.isfinite(limit) and float(all_values.min()) - 2 * span <= limit <= float(all_values.max()) + 2 * span
     ]
     style = {"color": "@mark", "width": 1, "dash": "dash"}
     return [line(times[[0, -1]], np.array([limit, limit]), "@mark", line=style, hoverinfo="skip") for limit in near]
@@ -273,6 +276,7 @@ def _values_to_draw(phases: Sequence[PhaseSolution], names: Sequence[str]) -> di
         fine.append((phase, times, phase.interpolate(times)))
     for j, name in enumerate(names):
         traces, unit = [], ""
+        all_values = np.concatenate([values[name] for _, _, values in fine if name in values])
         for phase, times, values in fine:
             if name not in phase.values:
                 continue
@@ -281,7 +285,7 @@ def _values_to_draw(phases: Sequence[PhaseSolution], names: Sequence[str]) -> di
                 "type": "scatter", "mode": "markers", "x": phase.times[nodes], "y": phase.values[name][nodes],
                 "marker": {"size": 3, "color": category(j)}, "hoverinfo": "skip",
             }  # fmt: skip
-            limits = _limits(times, *phase.bounds[name], values[name])
+            limits = _limits(times, *phase.bounds[name], all_values)
             traces += [*limits, line(times, values[name], category(j)), dots]
         rows.append((name, unit, traces))
     return _with_changes(stacked(rows, "time [s]"), phases)
@@ -300,16 +304,19 @@ def _with_changes(plot: dict[str, Any], phases: Sequence[PhaseSolution]) -> dict
 
 
 def _path(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, Any]:
-    rows = []
+    rows, least = [], []
     for j, name in enumerate(names):
-        traces = []
+        traces, is_equation = [], True
+        all_values = np.concatenate([phase.path[name] for phase in phases if name in phase.path])
         for phase in phases:
             if name in phase.path:
                 times, values = phase.times[phase.mesh.first :], phase.path[name]
                 low, high = phase.path_limits.get(name, (-np.inf, np.inf))
-                traces += [*_limits(times, low, high, values), line(times, values, category(j))]
+                traces += [*_limits(times, low, high, all_values), line(times, values, category(j))]
+                is_equation &= low == high
         rows.append((name, "", traces))
-    return _with_changes(stacked(rows, "time [s]"), phases) if rows else {"data": [], "layout": {}}
+        least.append(RESIDUAL if is_equation else 0.0)
+    return _with_changes(stacked(rows, "time [s]", least), phases) if rows else {"data": [], "layout": {}}
 
 
 def _costates(phases: Sequence[PhaseSolution], names: Sequence[str], unit: str) -> dict[str, Any]:
@@ -344,7 +351,7 @@ def _activity(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
     rows = []
     for program in programs:
         for name, phase, low, high in activity(program.solution):
-            rows.append((program.number, phase, name, f"{low:.1%}", f"{high:.1%}"))
+            rows.append((program.number, phase, name, percent(low, 1), percent(high, 1)))
     table = Table(
         "Activity of limits",
         ("program", "phase", "variable", "time at the lower limit", "time at the upper limit"),
@@ -374,10 +381,12 @@ def _end_costates(programs: Sequence[DrawnProgram], objective: Objective) -> tup
 
 
 def activity(solution: Solution) -> list[tuple[str, str, float, float]]:
-    """(variable, phase, share of time at the lower, at the upper limit) for each active one."""
-    return [
+    """(variable, phase, share of time at the lower, at the upper limit) for each one active in some phase, in each
+    phase that limits it."""
+    shares = [
         (name, phase_name, at_low, at_high)
         for phase_name, phase in solution.phases.items()
         for name, (at_low, at_high) in (*phase.saturation.items(), *phase.path_saturation.items())
-        if at_low > 0.0 or at_high > 0.0
     ]
+    active_names = {name for name, _, at_low, at_high in shares if at_low > 0.0 or at_high > 0.0}
+    return [row for row in shares if row[0] in active_names]
