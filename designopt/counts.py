@@ -6,10 +6,10 @@ from collections.abc import Collection
 from itertools import islice
 
 
-def first_of(texts: Collection[str], most: int) -> str:
+def first_of(texts: Collection[str], limit: int) -> str:
     """At most so many of the texts, in their order, and how many more there are: ``a, b and 3 more``."""
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(islice(texts, most)) + more
+    remainder = f" and {len(texts) - limit} more" if len(texts) > limit else ""
+    return ", ".join(islice(texts, limit)) + remainder
 
 
 def with_subject(name: str, sentence: str) -> str:

@@ -52,8 +52,8 @@ def minimization(
         sections["constraints"] = list(constraints)
     several = len(names) > 1
     real = all(p.kind in ("real", "fixed") for p in _study_definition({**_ONE, **sections}).space)
-    chosen = solver or ("nsga2" if several else "cma_es" if real and len(space) > 1 else "genetic")
-    sections["solver"] = {"use": chosen} if isinstance(chosen, str) else dict(chosen)
+    solver_name = solver or ("nsga2" if several else "cma_es" if real and len(space) > 1 else "genetic")
+    sections["solver"] = {"use": solver_name} if isinstance(solver_name, str) else dict(solver_name)
     return _study_definition({**sections, "budget": {"evaluations": evaluations}})
 
 

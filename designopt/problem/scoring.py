@@ -90,7 +90,7 @@ def _aggregate_scenarios(use: Use[AggregationPlugin], values: Floats) -> Floats:
     return numbers(use.plugin, result, values.shape[:1], "one number for each design")
 
 
-def numbers(plugin: AggregationPlugin, result: Any, shape: tuple[int, ...], what: str) -> Floats:
+def numbers(plugin: AggregationPlugin, result: Any, shape: tuple[int, ...], expectation: str) -> Floats:
     """What an aggregation `result` as an array of `shape`. Raises `PluginFailed` if it is something else."""
     try:
         array = np.asarray(result, dtype=float)
@@ -99,7 +99,7 @@ def numbers(plugin: AggregationPlugin, result: Any, shape: tuple[int, ...], what
     if array is not None and array.shape == shape:
         return array
     description = value_text(result) if array is None or not array.ndim else f"an array of shape {array.shape}"
-    raise wrong_return(plugin, f"must return {what}, here an array of shape {shape}, not {description}")
+    raise wrong_return(plugin, f"must return {expectation}, here an array of shape {shape}, not {description}")
 
 
 def _aggregate_with_gaps(

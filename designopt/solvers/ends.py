@@ -27,8 +27,8 @@ def apart_note(problem: Problem, values: Floats, begins: Sequence[int], objectiv
     ends, finite = ends[np.isfinite(ends)], values[np.isfinite(values)]
     if len(ends) < 2:
         return ""
-    improved = float(np.median(finite) - finite.min())
-    if np.ptp(ends) <= max(_SAME * np.abs(ends).max(), _CONVERGED * improved):
+    improvement = float(np.median(finite) - finite.min())
+    if np.ptp(ends) <= max(_SAME * np.abs(ends).max(), _CONVERGED * improvement):
         return ""
     o = problem.objectives[objective]
     best, worst = o.sign * float(ends.min()), o.sign * float(ends.max())

@@ -107,8 +107,8 @@ def decode(
     )
 
 
-def _decode_value(hint: Any, item: Any, file: Callable[[str, str], InputFile], where: str) -> Any:
-    """The value of type `hint`, an annotation of `study.study`, from the encoded `item` of the field `where`.
+def _decode_value(hint: Any, item: Any, file: Callable[[str, str], InputFile], position: str) -> Any:
+    """The value of type `hint`, an annotation of `study.study`, from the encoded `item` of the field `position`.
 
     Raises `TypeError` for an item of another type.
     """
@@ -118,30 +118,30 @@ def _decode_value(hint: Any, item: Any, file: Callable[[str, str], InputFile], w
         if item is None and len(members) < len(arguments):
             return None
         if len(members) == 1:
-            return _decode_value(members[0], item, file, where)
+            return _decode_value(members[0], item, file, position)
     if origin is tuple:
-        _expect(isinstance(item, list), item, "a list", where)
-        return tuple(_decode_value(arguments[0], value, file, f"{where}.{i}") for i, value in enumerate(item))
+        _expect(isinstance(item, list), item, "a list", position)
+        return tuple(_decode_value(arguments[0], value, file, f"{position}.{i}") for i, value in enumerate(item))
     if origin is Mapping:
-        _expect(isinstance(item, dict), item, "a mapping", where)
-        return {k: _decode_value(arguments[1], value, file, f"{where}.{k}") for k, value in item.items()}
+        _expect(isinstance(item, dict), item, "a mapping", position)
+        return {k: _decode_value(arguments[1], value, file, f"{position}.{k}") for k, value in item.items()}
     if origin is Use:
         use = _setting(item, file)
-        _expect(isinstance(use, Use) and isinstance(use.plugin, arguments[0]), item, arguments[0].__name__, where)
+        _expect(isinstance(use, Use) and isinstance(use.plugin, arguments[0]), item, arguments[0].__name__, position)
         return use
     if hint is Expression or hint is Any:
         return _setting(item, file)
     if hint is InputFile:
         value = _setting(item, file)
-        _expect(isinstance(value, InputFile), item, "a file", where)
+        _expect(isinstance(value, InputFile), item, "a file", position)
         return value
     if not dataclasses.is_dataclass(hint):
-        _expect(_is_plain(hint, item), item, getattr(hint, "__name__", str(hint)), where)
+        _expect(_is_plain(hint, item), item, getattr(hint, "__name__", str(hint)), position)
         return item
-    _expect(isinstance(item, dict), item, "a mapping", where)
+    _expect(isinstance(item, dict), item, "a mapping", position)
     hints = typing.get_type_hints(hint)
     names = [f.name for f in dataclasses.fields(hint) if f.name in item]
-    values = {name: _decode_value(hints[name], item[name], file, f"{where}.{name}") for name in names}
+    values = {name: _decode_value(hints[name], item[name], file, f"{position}.{name}") for name in names}
     if hint in (Objective, StudyConstraint):
         values["expression"] = Expression.parse(item["expression"], item.get("text"))
     return typing.cast(Any, hint)(**values)
@@ -158,9 +158,9 @@ def _is_plain(hint: Any, item: Any) -> bool:
     return isinstance(item, hint) and (hint is bool or not isinstance(item, bool))
 
 
-def _expect(holds: bool, item: Any, kind: str, where: str) -> None:
+def _expect(holds: bool, item: Any, kind: str, position: str) -> None:
     if not holds:
-        raise TypeError(f"'{where}' is {short(item)}, not {kind}")
+        raise TypeError(f"'{position}' is {short(item)}, not {kind}")
 
 
 def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:

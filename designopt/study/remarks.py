@@ -80,9 +80,9 @@ def study_remarks(study: StudyDefinition) -> list[str]:
     names = frozenset[str]().union(*(expression.names for expression in expressions))
     names |= {name for figure in names & study.figures.keys() for name in study.figures[figure].plugin.needs}
     limits = {c.expression.text: (c.minimum, c.maximum) for c in study.constraints}
-    judged = {name: limits.get(name, (None, None)) for name in names}
+    limits_by_output = {name: limits.get(name, (None, None)) for name in names}
     with calling(study.model.plugin):
-        return [str(text) for text in study.model.build().study_remarks(free, judged)]
+        return [str(text) for text in study.model.build().study_remarks(free, limits_by_output)]
 
 
 def _empty_parts(study: StudyDefinition) -> Iterator[str]:

@@ -49,11 +49,11 @@ def mistakes_in(names: Sequence[str]) -> Iterator[Mistake]:
 
 def reversed_in(names: Sequence[str]) -> Mistake:
     """The opposite sign in the columns `names`."""
-    one = len(names) == 1
+    is_single = len(names) == 1
     positive = ", ".join(dict.fromkeys(_POSITIVE[name] for name in names))
     clause = (
-        f"{column_names(names)} {'has' if one else 'have'} the opposite sign (positive: {positive}); reverse"
-        f" {'it' if one else 'them'}"
+        f"{column_names(names)} {'has' if is_single else 'have'} the opposite sign (positive: {positive}); reverse"
+        f" {'it' if is_single else 'them'}"
     )
     return Mistake(clause, _each(names, np.negative))
 

@@ -59,21 +59,21 @@ class FitError(ProblemError):
 
 def estimate(
     problem: TrajectoryProblem,
-    measured: Measurements | Mapping[str, Measurements],
+    measurements: Measurements | Mapping[str, Measurements],
     options: Options | None = None,
     guess: Guess | None = None,
     *,
     prior: Callable[[Ends], Any] | None = None,
     level: float = 0.95,
 ) -> Estimate:
-    """Fit the free parameters, end values and controls of `problem` to `measured` trajectories by weighted least
+    """Fit the free parameters, end values and controls of `problem` to `measurements` trajectories by weighted least
     squares.
 
     The default guess follows the measurements. Raises `ProblemError` for missing columns, `FitError` if the solve
     fails.
     """
     _check_level(level)
-    fitted_problem = with_measurements(problem, measured, prior)
+    fitted_problem = with_measurements(problem, measurements, prior)
     solution = solve(fitted_problem, options, guess or measured_guess(fitted_problem))
     if not solution.success:
         raise FitError(solution)

@@ -131,8 +131,10 @@ def read_neighbours(
         return None
     k = max(counts[int(number)] for number in numbers[rows])
     N = neighbours(problem, tolerances, X[rows], k, seed)
-    planned = np.array([[i < counts[int(number)] for i in range(k)] for number in numbers[rows]])
-    outcomes, is_recorded = _outcomes(journal, problem, scoring_problem, N.reshape(len(rows) * k, -1), planned.ravel())
+    is_planned = np.array([[i < counts[int(number)] for i in range(k)] for number in numbers[rows]])
+    outcomes, is_recorded = _outcomes(
+        journal, problem, scoring_problem, N.reshape(len(rows) * k, -1), is_planned.ravel()
+    )
     signs = np.array([o.sign for o in scoring_problem.objectives])
     objectives = np.where(outcomes.failed[:, None], np.nan, signs * outcomes.objectives).reshape(len(rows), k, -1)
     names = tuple(tolerance.parameter for tolerance in tolerances.of)

@@ -150,7 +150,7 @@ def foot_loads(
             i = SIDES.index(side)
             weighted_points[:, i] += normal_force[:, None] * np.nan_to_num(load.point)
             pressing[:, i, 0] += normal_force
-        strikes_of_plate, unclear = _strikes(plate, bearing.which, bearing.segments, time)
+        strikes_of_plate, unclear = _strikes(plate, bearing.segment_indices, bearing.segments, time)
         for side, moment in strikes_of_plate:
             strikes[side].append(moment)
         doubts += unclear

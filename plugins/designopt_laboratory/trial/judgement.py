@@ -78,7 +78,7 @@ def beside_gaps(has_pose: Mask) -> Mask:
 
 
 def unsupported_notes(
-    status: Integers, limit: float | None, *, cause: str, has_loads: bool, unfiltered: bool
+    status: Integers, limit: float | None, *, cause: str, has_loads: bool, is_unfiltered: bool
 ) -> tuple[list[str], list[str]]:
     """Why frames of these statuses have no moments, and what to do; and the same of few frames at ends. `cause` is that
     of forces which leave much of the weight."""
@@ -101,7 +101,7 @@ def unsupported_notes(
         reason = (
             "unfiltered accelerations (cutoff: 0) leave more than {limit:.0%} of the weight at the root; a cutoff such"
             " as 6 Hz leaves less"
-            if unfiltered
+            if is_unfiltered
             else "accelerations are poor: they are those at an end of the record or of a gap"
         )
         note = f"{rough} {frames} have no moments, as their {reason.format(limit=limit)}"

@@ -219,11 +219,11 @@ def _point_mistakes(files: TrialFiles, records: tuple[GroundRecord, ...], span: 
         far, far_in_m = (_distance_to_nearest(factor * points, near) for factor in (1.0, 1e-3))
         if far > _FARTHEST:
             point_kind = "marker" if files.recording is not None else "body"
-            where = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest {point_kind}"
+            sentence = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest {point_kind}"
             if far_in_m < _FARTHEST:
-                yield f"{where}: are its points in mm? They must be in m (divide them by 1000)"
+                yield f"{sentence}: are its points in mm? They must be in m (divide them by 1000)"
             else:
-                yield f"{where}: check unit and axes of its points, and whether it belongs to {files.name}"
+                yield f"{sentence}: check unit and axes of its points, and whether it belongs to {files.name}"
             continue
         lever = np.abs(record.free[rows]) / np.linalg.norm(record.force[rows], axis=1)
         if record.side != "" and len(rows) and np.nanmedian(lever) > _LARGEST_LEVER:

@@ -193,7 +193,7 @@ def take_steps(
     status = worst_status(status, np.select([rough, beside], [TrialStatus.ROUGH, TrialStatus.BESIDE_PLATES], 0))
     beside_note, rough_note = unsupported_notes(
         status[frames], chain.residual_limit, cause=_unfit(factor, bool(causes or series.doubts or files.doubts)),
-        has_loads=bool(loads), unfiltered=processing.cutoff == 0.0,
+        has_loads=bool(loads), is_unfiltered=processing.cutoff == 0.0,
     )  # fmt: skip
     reasons = [*causes, *beside_note, *notes_of_records]
     if chain.residual_limit is not None:

@@ -236,10 +236,10 @@ def subject_doubts(
     model = read_model((own_model or settings.model).content)
     generic, scaled_mass = (sum(body.mass for body in each.bodies) for each in (model, subject.model))
     if own_model is None and generic > 0.0 and not 1.0 / _MASSES < scaled_mass / generic < _MASSES:
-        where = f"the subject's mass of {scaled_mass:g} kg"
+        mass_text = f"the subject's mass of {scaled_mass:g} kg"
         if mass is None and settings.scaling.setup is not None:
-            where = f"{settings.scaling.setup.name}: the <mass> of {scaled_mass:g} kg"
-        doubts.append(f"{where} is {scaled_mass / generic:.3g} times that of {settings.model.name}: check its unit")
+            mass_text = f"{settings.scaling.setup.name}: the <mass> of {scaled_mass:g} kg"
+        doubts.append(f"{mass_text} is {scaled_mass / generic:.3g} times that of {settings.model.name}: check its unit")
     if static is not None and subject.static is not None:
         doubts += [f"{static.name}: {doubt}" for doubt in subject.static.doubts]
     return doubts

@@ -95,8 +95,8 @@ def fill(
         cluster_shape = _shape(body, members, recording, static_recording)
         misfit[body] = _fill_cluster(recording.time, positions, status, columns, cluster_shape, longest, method)
     for j in np.flatnonzero((status == FrameStatus.MISSING_MARKER).any(axis=0)):
-        positions[:, j], where = interpolate_gaps(recording.time, positions[:, j], longest)
-        status[where, j] = FrameStatus.INTERPOLATED
+        positions[:, j], is_interpolated = interpolate_gaps(recording.time, positions[:, j], longest)
+        status[is_interpolated, j] = FrameStatus.INTERPOLATED
     complete_recording = replace(recording, marker_names=tuple(names), markers=positions)
     return Filling(complete_recording, status, misfit)
 
@@ -182,9 +182,9 @@ def _interpolate_to_three(
     """Interpolate, in frames that lack them, as many markers as a pose needs, those with the shortest gaps first."""
     splines = {}
     for k, j in enumerate(columns):
-        values, where = interpolate_gaps(time, positions[:, j], longest)
-        splines[k] = (values, where)
-    lengths = {k: int(np.sum(where[lacking])) for k, (_, where) in splines.items()}
+        values, is_interpolated = interpolate_gaps(time, positions[:, j], longest)
+        splines[k] = (values, is_interpolated)
+    lengths = {k: int(np.sum(is_interpolated[lacking])) for k, (_, is_interpolated) in splines.items()}
     for frame in lacking:
         present = [k for k, j in enumerate(columns) if np.isfinite(positions[frame, j, 0])]
         able = sorted((k for k in splines if k not in present and splines[k][1][frame]), key=lambda k: lengths[k])

@@ -23,7 +23,7 @@ _SHARE = 0.9  # of the frames of a contact that must name the same segment
 
 @dataclass(frozen=True, eq=False)
 class Bearing:
-    """Which of `segments` bears on a plate in each of n frames: `which` (n,), -1 where none does.
+    """Which of `segments` bears on a plate in each of n frames: `segment_indices` (n,), -1 where none does.
 
     `distance` (n,) m from the centre of pressure to the outline of that segment's markers, NaN while unloaded.
     `status` (n,) is `FrameStatus.AMBIGUOUS_PLATE` for all frames of a contact in which the nearest segment changes, or
@@ -32,7 +32,7 @@ class Bearing:
 
     plate: str
     segments: tuple[str, ...]
-    which: Integers
+    segment_indices: Integers
     distance: Floats
     status: Integers
 
@@ -43,7 +43,7 @@ class Bearing:
         """
         if segment not in self.segments:
             raise RecordingError(f"there is no segment '{segment}'; known: {', '.join(self.segments)}")
-        return np.asarray(self.which == self.segments.index(segment), dtype=float)
+        return np.asarray(self.segment_indices == self.segments.index(segment), dtype=float)
 
 
 def bearing_segment(

@@ -117,8 +117,8 @@ def _crossing_time(error: Floats, level: float, h: float) -> Floats:
     return np.where(low[rows, first], (np.maximum(first - 1, 0) + share) * h, np.inf)
 
 
-def _last(where: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _last(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The last index (n,) in each row that is True; -1 if there is none."""
-    reverse = where[:, ::-1]
+    reverse = mask[:, ::-1]
     from_end = reverse.argmax(axis=1)
-    return np.where(where.any(axis=1), where.shape[1] - 1 - from_end, -1)
+    return np.where(mask.any(axis=1), mask.shape[1] - 1 - from_end, -1)

@@ -167,7 +167,7 @@ class QuadraticRows:
     def rows_of(self, n: int) -> Quadratic:
         """All rows stated so far, of n coordinates."""
         offsets = sorted({*self._linear, *self._terms})
-        where = {offset: e for e, offset in enumerate(offsets)}
+        index_of_offset = {offset: e for e, offset in enumerate(offsets)}
         owner_offsets = sorted(self._terms)
         sizes = [len(self._terms[offset]) for offset in owner_offsets]
         terms = [term for offset in owner_offsets for term in self._terms[offset].items()]
@@ -180,6 +180,6 @@ class QuadraticRows:
             linear=np.array([self._linear.get(offset, 0.0) for offset in offsets]),
             factors=np.array([f for _, f in terms]),
             sources=np.array([s for s, _ in terms], dtype=np.int64),
-            owners=np.array([where[offset] for offset in owner_offsets], dtype=np.int64),
+            owners=np.array([index_of_offset[offset] for offset in owner_offsets], dtype=np.int64),
             starts=np.cumsum([0, *sizes])[:-1].astype(np.int64) if sizes else np.zeros(0, dtype=np.int64),
         )

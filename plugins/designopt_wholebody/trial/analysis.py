@@ -125,9 +125,9 @@ def analyse(
         positions = {name: lowpass(p, recording.rate, settings.cutoff) for name, p in positions.items()}
     raw = raw_coordinates(subject, positions)
     load_cutoff = settings.cutoff if settings.load_cutoff is None else settings.load_cutoff
-    unfiltered = settings.preparation in ("raw", "consistent") and settings.load_cutoff is None
+    is_unfiltered = settings.preparation in ("raw", "consistent") and settings.load_cutoff is None
     plates = plate_loads(
-        subject, recording, replace(landmarks, positions=positions), cutoff=None if unfiltered else load_cutoff
+        subject, recording, replace(landmarks, positions=positions), cutoff=None if is_unfiltered else load_cutoff
     )
     status = worst_status(landmarks.status, plates.status)
     q, consistency = raw, None
