@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from designopt.evaluation_progress import progress
 from designopt.plugin import (
     Array,
-    Declared,
+    Declaration,
     Diverged,
     Fidelity,
     InputFile,
@@ -36,7 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array",
-    "Declared",
+    "Declaration",
     "Diverged",
     "Fidelity",
     "InputFile",

@@ -37,9 +37,9 @@ class HostHandlers(ContextDecorator):
         if threading.current_thread() is threading.main_thread():
             for number in NUMBERS:
                 before = signal.getsignal(number)
-                if callable(before) and not isinstance(before, _Deferring):
+                if callable(before) and not isinstance(before, _DeferredHandler):
                     self._before[number] = before
-                    signal.signal(number, _Deferring(before))
+                    signal.signal(number, _DeferredHandler(before))
         return self
 
     def __exit__(
@@ -49,7 +49,7 @@ class HostHandlers(ContextDecorator):
             signal.signal(number, handler)
 
 
-class _Deferring:
+class _DeferredHandler:
     """Calls the host's handler, later if CasADi would lose its exception."""
 
     def __init__(self, host: Callable[[int, FrameType | None], Any]) -> None:
@@ -72,7 +72,7 @@ class _Deferring:
 
 def handler_of_host(handler: Any) -> Any:
     """The handler of a signal that was installed before `HostHandlers`, from the present one."""
-    return handler.host if isinstance(handler, _Deferring) else handler
+    return handler.host if isinstance(handler, _DeferredHandler) else handler
 
 
 class Stopping:

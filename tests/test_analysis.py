@@ -130,7 +130,7 @@ def test_a_sampler_needs_no_objectives_but_a_search_does(folder: Path) -> None:
 
 
 DECLARING = '''
-from designopt import Declared, InputFile, Quantity as Q, model
+from designopt import Declaration, InputFile, Quantity as Q, model
 
 @model("rack", version=1)
 class Rack:
@@ -138,9 +138,9 @@ class Rack:
 
     shelves: InputFile
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         names = self.shelves.text().split()
-        return Declared(
+        return Declaration(
             inputs={f"load_{n}": Q("N", f"load on {n}", ge=0.0) for n in names},
             outputs={f"sag_{n}": Q("mm", f"sag of {n}") for n in names},
         )

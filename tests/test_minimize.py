@@ -10,7 +10,7 @@ from typing import Annotated
 import pytest
 
 import designopt
-from designopt.plugin import Declared, ModelPlugin, PluginError, Quantity, as_model
+from designopt.plugin import Declaration, ModelPlugin, PluginError, Quantity, as_model
 from designopt.store.errors import FailurePolicyStop
 from designopt.study.language.errors import StudyError
 
@@ -117,7 +117,7 @@ def test_objects_that_are_not_functions_of_designs_are_refused():
     with pytest.raises(PluginError, match="takes no design"):
         as_model(lambda: 1.0)
     with pytest.raises(PluginError, match="a model is a function"):
-        as_model(Declared)
+        as_model(Declaration)
     assert isinstance(as_model(beam), ModelPlugin)
     assert as_model(beam) is as_model(beam)
 

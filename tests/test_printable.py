@@ -14,9 +14,8 @@ import designopt
 from designopt.cli import main
 from designopt.cli.follow import _Lines, view
 from designopt.printable import one_line, printable
-from designopt.run.progress import JsonLines, LiveLine, PlainLines, Snapshot
+from designopt.run.progress import JsonLines, LiveLine, PlainLines, Snapshot, snapshot
 from designopt.run.runner import run_study
-from designopt.run.snapshot import snapshot
 from designopt.store.errors import StoreError
 from designopt.store.result import Result
 from designopt.study.language.errors import StudyError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from designopt.benchmarking.cells import Benchmark, BenchmarkCell, CellState, refuse_different, states
 from designopt.benchmarking.processes import CellProcess, RunOptions, next_messages, run_cell
-from designopt.run.progress import Progress, Silent, Snapshot, duration
+from designopt.run.progress import Progress, SilentProgress, Snapshot, duration
 from designopt.store.errors import Interrupted
 
 #: Interval of the display (s).
@@ -31,7 +31,7 @@ def run_benchmark(
         refuse_different(by_state[CellState.DIFFERENT], folder)
     waiting = [*by_state[CellState.BEGUN], *by_state[CellState.ABSENT], *by_state[CellState.DIFFERENT]]
     waiting.sort(key=benchmark.computed.index)
-    count = _Count(benchmark, len(by_state[CellState.COMPLETE]), progress or Silent())
+    count = _Count(benchmark, len(by_state[CellState.COMPLETE]), progress or SilentProgress())
     try:
         if options.workers > 1 and options.scheduler is None and len(waiting) > 1:
             return _side_by_side(waiting, folder, options, count)

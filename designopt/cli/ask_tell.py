@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from designopt.cli.ask_tell_table import Identity, ResultColumns, ResultRow, ResultTable, identity
 from designopt.cli.completion import stores, studies
 from designopt.cli.exit import STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, load_or_fail, open_result, plugin_option, without_plugin
-from designopt.cli.result_table import Identity, ResultColumns, ResultRow, ResultTable, identity
 from designopt.counts import of_number, plural
 from designopt.plugin import PluginError
 

@@ -141,7 +141,7 @@ def _write_figure(scores: BenchmarkScores, file: Path, size: tuple[float, float]
 
 
 def _run(
-    statement: Benchmark, folder: Path, mode: Mode, draw: Callable[[BenchmarkScores], None], options: dict[str, Any]
+    benchmark: Benchmark, folder: Path, mode: Mode, draw: Callable[[BenchmarkScores], None], options: dict[str, Any]
 ) -> int:
     """Run what is missing, write page and tables of what there is, and `draw` figures."""
     from designopt.benchmarking.processes import RunOptions
@@ -156,11 +156,11 @@ def _run(
     code = DONE
     try:
         try:
-            failures = run_benchmark(statement, folder, RunOptions(**options), progress(mode))
+            failures = run_benchmark(benchmark, folder, RunOptions(**options), progress(mode))
         except Interrupted as error:
             echo(str(error), err=True)
             code = INTERRUPTED
-        result = read_result(statement, folder, failures)
+        result = read_result(benchmark, folder, failures)
         files = result.write(shlex.join(["designopt", *(word for word in sys.argv[1:] if word != "--replace")]))
     except StoreError as error:
         fail(str(error), STORE)

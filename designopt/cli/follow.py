@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from designopt.cli.exit import INTERRUPTED, STORE, echo, fail
 from designopt.cli.reporting import write_page
 from designopt.printable import printable
-from designopt.run.progress import Snapshot, event_text, line
-from designopt.run.snapshot import snapshot
+from designopt.run.progress import Snapshot, event_text, line, snapshot
 from designopt.store.disk.lock import at_work
 from designopt.store.errors import StoreError
 

@@ -19,7 +19,7 @@ from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.added.rates import Rate, with_rates
-from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
+from designopt.collocation.statement.guess import Guess, PhaseGuess, SampledTrajectory, sampled
 from designopt.collocation.statement.mesh import Mesh, Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, linked, periodic
@@ -55,7 +55,7 @@ __all__ = [
     "Refinement",
     "Resimulation",
     "Round",
-    "Sampled",
+    "SampledTrajectory",
     "Samples",
     "Scheme",
     "Sensitivities",

@@ -18,7 +18,7 @@ from designopt.desk import views
 from designopt.desk.access import Access
 from designopt.desk.folder import Folder
 from designopt.desk.runs import Runs
-from designopt.desk.views import Refused
+from designopt.desk.views import Refusal
 from designopt.plugin import with_modules
 from designopt.store import safe_files
 
@@ -47,7 +47,7 @@ class Desk:
         self._look: tuple[float, dict[str, Any]] = (-1.0, {})
 
     async def view(self, make: Callable[..., Any], *arguments: Any) -> Any:
-        """The value of `make`, a function of `views`, computed in another process. Raises `Refused`."""
+        """The value of `make`, a function of `views`, computed in another process. Raises `Refusal`."""
         if self._pool is None:
             prepare_arguments = (self._plugin_contents(), self.data)
             self._pool = ProcessPoolExecutor(
@@ -58,17 +58,17 @@ class Desk:
             return await asyncio.wait_for(asyncio.wrap_future(pool.submit(make, *arguments)), LONGEST)
         except TimeoutError:
             self._end(pool)
-            raise Refused(f"this took more than {LONGEST:g} s and was terminated") from None
+            raise Refusal(f"this took more than {LONGEST:g} s and was terminated") from None
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise  # the desk is closed
-            raise Refused("this was terminated with another view that took too long; try again") from None
+            raise Refusal("this was terminated with another view that took too long; try again") from None
         except BrokenProcessPool:
             self._end(pool)
-            raise Refused("the process for this view ended early; try again") from None
+            raise Refusal("the process for this view ended early; try again") from None
 
     def _plugin_contents(self) -> dict[str, bytes]:
-        """Contents of the plugin files by path. Raises `Refused`, also for a link in a path, which had none."""
+        """Contents of the plugin files by path. Raises `Refusal`, also for a link in a path, which had none."""
         try:
             contents: dict[str, bytes] = {}
             for file in self.plugin_files:
@@ -78,7 +78,7 @@ class Desk:
                 )
             return contents
         except OSError as error:
-            raise Refused(f"{error.filename}: {error.strerror}") from None
+            raise Refusal(f"{error.filename}: {error.strerror}") from None
 
     def _end(self, pool: ProcessPoolExecutor) -> None:
         """End a pool with its work; the next view starts another one."""

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from designopt.store import safe_files
-from designopt.store.disk.explain import explained
 from designopt.store.disk.lock import at_work
-from designopt.store.errors import StoreError, made_elsewhere
+from designopt.store.errors import StoreError, explained, made_elsewhere
 from designopt.store.journal.connection import connect_to_read
 from designopt.store.nearest_store import suggestion
 from designopt.study.language.findings import nearest

@@ -12,7 +12,7 @@ from tornado.web import HTTPError, RequestHandler
 from designopt.desk.access import another_user
 from designopt.desk.desk import Desk
 from designopt.desk.runs import Runs
-from designopt.desk.views import Refused
+from designopt.desk.views import Refusal
 from designopt.store.safe_files import ForeignFile
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Handler(RequestHandler):
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         error = (kwargs.get("exc_info") or (None, None, None))[1]
         self.set_header("Content-Type", "text/plain; charset=utf-8")
-        if isinstance(error, Refused):
+        if isinstance(error, Refusal):
             self.set_status(409)
             self.finish(str(error))
         elif status_code == 403:
@@ -65,7 +65,7 @@ class Handler(RequestHandler):
             self.finish(str(error) if isinstance(error, WrongRequest) else self._reason)
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
-        if not isinstance(value, Refused | HTTPError):
+        if not isinstance(value, Refusal | HTTPError):
             super().log_exception(typ, value, tb)
 
     @property
@@ -116,7 +116,7 @@ class Handler(RequestHandler):
     def runs(self) -> Runs:
         """The runs; answers 403 if this desk is read-only."""
         if self.desk.runs is None:
-            raise Refused("this desk is read-only; start it with: designopt desk --run")
+            raise Refusal("this desk is read-only; start it with: designopt desk --run")
         return self.desk.runs
 
     def json(self, value: Any) -> None:
@@ -124,10 +124,10 @@ class Handler(RequestHandler):
         self.finish(json.dumps(value))
 
 
-def unusable(error: OSError, name_in_folder: str) -> Refused:
+def unusable(error: OSError, name_in_folder: str) -> Refusal:
     """The refusal of a file or folder at `name_in_folder` that cannot be read or written."""
     name = Path(error.filename).name if isinstance(error, ForeignFile) else name_in_folder
-    return Refused(f"{name}: {error.strerror or error}")
+    return Refusal(f"{name}: {error.strerror or error}")
 
 
 class WrongRequest(HTTPError):

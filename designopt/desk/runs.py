@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from designopt.desk.views import Refused
+from designopt.desk.views import Refusal
 from designopt.store import safe_files
 from designopt.store.disk.lock import holder
 
@@ -46,29 +46,29 @@ class Runs:
 
     def start(self, study: Path, store: Path, way: str = "", into: Path | None = None) -> None:
         """Run a study file; `way` is an option of ``designopt run`` for an existing store, by which the run goes `into`
-        another one. Raises `Refused`."""
+        another one. Raises `Refusal`."""
         into = into or store
         if holder(into) is not None:
-            raise Refused(f"{_relative(into, self._root)} is running")
+            raise Refusal(f"{_relative(into, self._root)} is running")
         if store.suffix != ".study":
-            raise Refused(f"{store.name}: the name of a folder of results ends with .study")
+            raise Refusal(f"{store.name}: the name of a folder of results ends with .study")
         self._launch(["run", str(study), "-o", str(store), *filter(None, [way])], into, study)
 
     def resume(self, store: Path) -> None:
-        """Continue the run of a store. Raises `Refused`."""
+        """Continue the run of a store. Raises `Refusal`."""
         if holder(store) is not None:
-            raise Refused(f"{_relative(store, self._root)} is running")
+            raise Refusal(f"{_relative(store, self._root)} is running")
         self._launch(["resume", str(store)], store)
 
     def stop(self, store: Path) -> None:
-        """Stop the run of a store, like Ctrl-C. Raises `Refused`."""
+        """Stop the run of a store, like Ctrl-C. Raises `Refusal`."""
         process = holder(store)
         if process is None:
-            raise Refused(f"no run is at work on {_relative(store, self._root)} on this machine")
+            raise Refusal(f"no run is at work on {_relative(store, self._root)} on this machine")
         try:
             os.kill(process, signal.SIGINT)
         except OSError as error:
-            raise Refused(f"process {process} cannot be asked to stop: {error.strerror}") from None
+            raise Refusal(f"process {process} cannot be asked to stop: {error.strerror}") from None
 
     def last_output(self, store: Path) -> str:
         """The last lines printed by a run started here, or why it could not begin; "" without any."""
@@ -81,7 +81,7 @@ class Runs:
             return ""
 
     def compute(self, store: Path, row: int) -> tuple[str, bytes]:
-        """Evaluate a design again with all its arrays: a text, and the file of arrays, if any. Raises `Refused`."""
+        """Evaluate a design again with all its arrays: a text, and the file of arrays, if any. Raises `Refusal`."""
         with tempfile.TemporaryDirectory(prefix="designopt-desk-") as folder:
             file = Path(folder) / "arrays.npz"
             command = [*_DESIGNOPT, "show", f"{store}/{row}", "--evaluate", *self._options]
@@ -90,10 +90,10 @@ class Runs:
                 if process.returncode == 2 and "no arrays" in process.stderr:
                     process = self._show(command)
             except subprocess.TimeoutExpired:
-                raise Refused(f"the design took more than {LONGEST:g} s and was terminated") from None
+                raise Refusal(f"the design took more than {LONGEST:g} s and was terminated") from None
             lines = [line for line in process.stdout.splitlines() if line.startswith(("recomputed", "not computed"))]
             if not lines:
-                raise Refused(process.stderr.strip() or f"the computation ended with exit code {process.returncode}")
+                raise Refusal(process.stderr.strip() or f"the computation ended with exit code {process.returncode}")
             return "\n\n".join(lines), file.read_bytes() if file.exists() else b""
 
     def _show(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -121,7 +121,7 @@ class Runs:
                 descriptor = safe_files.open_descriptor(log_file, flags, 0o644, folder=folder)
         except OSError as error:
             file = Path(error.filename or log_file) if isinstance(error, safe_files.ForeignFile) else log_file
-            raise Refused(f"{_relative(file, self._root)}: cannot be used: {error.strerror or error}") from None
+            raise Refusal(f"{_relative(file, self._root)}: cannot be used: {error.strerror or error}") from None
         with os.fdopen(descriptor, "ab") as log:
             self._processes = [process for process in self._processes if process.poll() is None]
             self._processes.append(

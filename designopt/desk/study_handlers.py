@@ -9,7 +9,7 @@ from typing import IO
 
 from designopt.desk import views
 from designopt.desk.handler import Handler, WrongRequest, unusable
-from designopt.desk.views import Refused
+from designopt.desk.views import Refusal
 from designopt.store import safe_files
 
 #: Maximum bytes of a request, and of a saved study file.
@@ -22,7 +22,7 @@ def _read(stream: IO[bytes], path: Path) -> tuple[bytes, str]:
     """The content of a study file, and a stamp that changes with it."""
     content = stream.read(LARGEST + 1)
     if len(content) > LARGEST:
-        raise Refused(f"{path.name} is larger than a study file can be")
+        raise Refusal(f"{path.name} is larger than a study file can be")
     return content, str(os.fstat(stream.fileno()).st_mtime_ns)
 
 
@@ -55,7 +55,7 @@ class SaveHandler(Handler):
                 with safe_files.open_to_read(path, folder=folder) as stream:
                     before, current = _read(stream, path)
                 if current != str(stamp):
-                    raise Refused(f"{path.name} has changed on the disk since it was opened here; open it again")
+                    raise Refusal(f"{path.name} has changed on the disk since it was opened here; open it again")
                 ends = b"\r\n" if b"\r\n" in before else b"\n"  # a page uses one kind of line end
                 with safe_files.replacing(path, partial, folder=folder) as stream:
                     stream.write(str(text).encode(errors="replace").replace(b"\r\n", b"\n").replace(b"\n", ends))
@@ -79,7 +79,7 @@ class StartHandler(Handler):
             raise WrongRequest("a name of a folder has no NUL")
         store = (root / str(name)).resolve()
         if not str(name).strip() or store == root or not store.is_relative_to(root):
-            raise Refused("the results have to be in a folder of their own below that of the desk")
+            raise Refusal("the results have to be in a folder of their own below that of the desk")
         path = self.entry(self.desk.folder.study, str(relative))
         run_store = store
         if (store / "journal.db").exists() and way != "--replace":

@@ -1,6 +1,6 @@
 """Views of stores and studies, computed in separate processes, so that the desk always answers.
 
-Opening a store runs no code of it; errors raise `Refused` with a sentence for the reader.
+Opening a store runs no code of it; errors raise `Refusal` with a sentence for the reader.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from designopt.report.comparison.page import comparison
 from designopt.report.labels import with_unit
 from designopt.report.page.page import PageHead, page, part_names, render, sections
 from designopt.report.section import Figure, Section
-from designopt.run.progress import event_text, line
-from designopt.run.snapshot import snapshot
+from designopt.run.progress import event_text, line, snapshot
 from designopt.store import safe_files
 from designopt.store.errors import StoreError
 from designopt.store.result import Result
@@ -55,7 +54,7 @@ _looks: dict[Path, deque[tuple[float, int]]] = {}
 _open: OrderedDict[Path, tuple[str, Result]] = OrderedDict()
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """The request cannot be answered; the text gives the reason."""
 
 
@@ -68,15 +67,15 @@ def prepare(plugin_files: Mapping[str, bytes], data: Mapping[str, str]) -> None:
 
 
 def _refuse_links(folder: Path) -> None:
-    """Raise `Refused` if a link leads to `folder` by now."""
+    """Raise `Refusal` if a link leads to `folder` by now."""
     try:
         safe_files.check_folder(folder)
     except OSError as error:
-        raise Refused(f"{error.filename or folder}: {error.strerror}") from None
+        raise Refusal(f"{error.filename or folder}: {error.strerror}") from None
 
 
 def _result(path: Path, changes: Sequence[str] = ()) -> Result:
-    """The present result of the store at `path`. Raises `Refused`."""
+    """The present result of the store at `path`. Raises `Refusal`."""
     _refuse_links(path)
     stamp, _ = stamp_of(path)
     entry = _open.pop(path, None)
@@ -87,21 +86,21 @@ def _result(path: Path, changes: Sequence[str] = ()) -> Result:
             _open.popitem(last=False)
         return result.with_changes(changes) if changes else result
     except (StoreError, plugin.PluginError) as error:
-        raise Refused(_with_hint(str(error))) from None
+        raise Refusal(_with_hint(str(error))) from None
     except StudyError as error:
-        raise Refused(_with_hint(render_text(error.issues))) from None
+        raise Refusal(_with_hint(render_text(error.issues))) from None
 
 
 def report(path: Path, only: Sequence[str], changes: Sequence[str]) -> str:
     """The page of a store with the parts named `only`, ``live`` for those of an active run, all without any. Raises
-    `Refused`."""
+    `Refusal`."""
     result = _result(path, changes)
     try:
         names = LIVE if "live" in only else only
         parts = [part for name in names for part in sections(result, (name,))] if names else sections(result)
         return render(result, parts, plotly=PLOTLY)
     except StoreError as error:
-        raise Refused(str(error)) from None
+        raise Refusal(str(error)) from None
 
 
 def question(path: Path) -> dict[str, Any]:
@@ -132,10 +131,10 @@ def designs(path: Path, changes: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def design(path: Path, row: int, changes: Sequence[str]) -> dict[str, Any]:
-    """All records of one design, as tables of texts. Raises `Refused`."""
+    """All records of one design, as tables of texts. Raises `Refusal`."""
     result = _result(path, changes)
     if not 0 <= row < len(result.outcomes):
-        raise Refused(f"there is no design {row}: {path.name} has {len(result.outcomes)}")
+        raise Refusal(f"there is no design {row}: {path.name} has {len(result.outcomes)}")
     arrays, errors = one_design.array_rows(result, row)
     tables = [
         one_design.parameter_rows(result, row),
@@ -154,28 +153,28 @@ def design(path: Path, row: int, changes: Sequence[str]) -> dict[str, Any]:
 
 
 def comparison_page(paths: Sequence[Path]) -> str:
-    """The page that compares stores. Raises `Refused`."""
+    """The page that compares stores. Raises `Refusal`."""
     try:
         return comparison([_result(path) for path in paths], plotly=PLOTLY)
     except (ValueError, StoreError) as error:
-        raise Refused(str(error)) from None
+        raise Refusal(str(error)) from None
 
 
 def findings(path: Path, text: str) -> list[dict[str, Any]]:
-    """The findings of ``designopt validate`` for `text` in place of the study file at `path`. Raises `Refused`."""
+    """The findings of ``designopt validate`` for `text` in place of the study file at `path`. Raises `Refusal`."""
     _refuse_links(path.parent)
     try:
         study_from_text(text, path.name, path.parent, problem_of=Problem.from_study, data=_data)
     except StudyError as error:
         return [asdict(issue) | {"message": _with_hint(issue.message)} for issue in error.issues]
     except plugin.PluginError as error:
-        raise Refused(_with_hint(str(error))) from None
+        raise Refusal(_with_hint(str(error))) from None
     return []
 
 
 def differing(path: Path, text: str, store: Path) -> dict[str, Any]:
     """How the study `text` of the file at `path` differs from that in `store`, and what can be done: options of a
-    start with their consequences, and the folder of a run beside it. Raises `Refused`."""
+    start with their consequences, and the folder of a run beside it. Raises `Refusal`."""
     edited_study = _edited_study(path, text, store)
     try:
         if not edited_study.differences:
@@ -183,16 +182,16 @@ def differing(path: Path, text: str, store: Path) -> dict[str, Any]:
         ways = [(option, consequence.replace(f"{store.parent}/", "")) for option, consequence in edited_study.ways()]
         return {"differences": edited_study.differences, "ways": ways, "beside": str(edited_study.beside)}
     except StoreError as error:
-        raise Refused(str(error)) from None
+        raise Refusal(str(error)) from None
 
 
 def rescored_page(path: Path, text: str, store: Path) -> str:
-    """The page of `store` scored by the study `text` of the file at `path`. Raises `Refused`."""
+    """The page of `store` scored by the study `text` of the file at `path`. Raises `Refusal`."""
     try:
         result = _edited_study(path, text, store).rescore()
         return render(result, sections(result), plotly=PLOTLY)
     except StoreError as error:
-        raise Refused(str(error)) from None
+        raise Refusal(str(error)) from None
 
 
 def _edited_study(path: Path, text: str, store: Path) -> Edited:
@@ -204,9 +203,9 @@ def _edited_study(path: Path, text: str, store: Path) -> Edited:
             text, path.name, path.parent, plugin_files=files, problem_of=Problem.from_study, data=_data
         )
     except StudyError as error:
-        raise Refused(_with_hint(render_text(error.issues))) from None
+        raise Refusal(_with_hint(render_text(error.issues))) from None
     except plugin.PluginError as error:
-        raise Refused(_with_hint(str(error))) from None
+        raise Refusal(_with_hint(str(error))) from None
     return Edited(study, store)
 
 
@@ -216,14 +215,14 @@ def _with_hint(text: str) -> str:
 
 
 def progress(path: Path) -> dict[str, Any]:
-    """The progress of a store's run: its progress line, and the completed share if available. Raises `Refused`."""
+    """The progress of a store's run: its progress line, and the completed share if available. Raises `Refusal`."""
     result = _result(path)
     try:
         looks = _looks.setdefault(path, deque(maxlen=LOOKS))
         looks.append((time.monotonic(), result.counts["evaluations"]))
         state = snapshot(result, looks)
     except StoreError as error:
-        raise Refused(str(error)) from None
+        raise Refusal(str(error)) from None
     share = min(1.0, state.completed / state.total) if state.total else None
     events = [{"time": e["time"], "text": event_text(str(e["kind"]), str(e["text"]))} for e in result.events[-EVENTS:]]
     return {"line": line(state), "share": share, "ended": result.ended, "events": events}

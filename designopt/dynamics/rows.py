@@ -49,11 +49,11 @@ class Rows:
         self._in: list[Shape] = [function.size_in(i) for i in range(function.n_in())]
         self._out: list[Shape] = [function.size_out(i) for i in range(function.n_out())]
         flat = _flat(function)
-        self._evaluate: _Evaluate = _Mapped(flat)
+        self._evaluate: _RowLoop = _MappedLoop(flat)
         self.compiled = False
         if compiled is not False:
             try:
-                self._evaluate = _Compiled(flat, self._name)
+                self._evaluate = _CompiledLoop(flat, self._name)
                 self.compiled = True
             except CompilerError as error:
                 if compiled is True:
@@ -140,13 +140,13 @@ def _flat(function: ca.Function) -> ca.Function:
         return flat
 
 
-class _Evaluate(Protocol):
+class _RowLoop(Protocol):
     """Fills `results` (n, size) from `arrays`, (n, size) or (size,), all contiguous, for n of at least 1."""
 
     def __call__(self, n: int, arrays: Sequence[Floats], results: Sequence[Floats]) -> None: ...
 
 
-class _Compiled:
+class _CompiledLoop:
     """The loop in C (interface: see ``rows.c``). Raises `CompilerError` if it cannot be compiled."""
 
     def __init__(self, flat: ca.Function, name: str) -> None:
@@ -174,7 +174,7 @@ def _table(arrays: Sequence[Floats]) -> tuple[ctypes.Array[c_void_p], ctypes.Arr
     return starts, steps
 
 
-class _Mapped:
+class _MappedLoop:
     """CasADi's map over blocks of rows."""
 
     def __init__(self, flat: ca.Function) -> None:

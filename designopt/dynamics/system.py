@@ -25,7 +25,7 @@ __all__ = ["ARGUMENTS", "RESIDUAL_ARGUMENTS", "ResidualForm", "System", "Variabl
 ARGUMENTS = ("x", "u", "z", "p", "q", "t")
 
 
-class _Explicit:
+class _ExplicitFunction:
     """A function of a system, given or derived from its residual form at first access."""
 
     def __init__(self, of_form: str) -> None:
@@ -66,12 +66,12 @@ class System:
     name: str
     states: tuple[Variable, ...]
     parameters: tuple[Variable, ...]
-    rhs: ca.Function = _Explicit("rates")  # type: ignore[assignment]
+    rhs: ca.Function = _ExplicitFunction("rates")  # type: ignore[assignment]
     controls: tuple[Variable, ...] = ()
     algebraic: tuple[Variable, ...] = ()
     data: tuple[Variable, ...] = ()
     outputs: tuple[Variable, ...] = ()
-    output: ca.Function | None = _Explicit("output")  # type: ignore[assignment]
+    output: ca.Function | None = _ExplicitFunction("output")  # type: ignore[assignment]
     guards: tuple[str, ...] = ()
     guard: ca.Function | None = None
     algebraic_residual: ca.Function | None = None

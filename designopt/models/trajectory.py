@@ -78,8 +78,8 @@ def trajectory_problem(
     return TrajectoryProblem([phase], cost=figures[cost], constraints=follows, figures=figures, peaks=peaks)
 
 
-def _peak(peak: Any, value: Callable[[Any], Any], at: Samples) -> Peak:
-    return Peak(value, peak.extremum, peak.unit, at=at)
+def _peak(peak: Any, value: Callable[[Any], Any], samples: Samples) -> Peak:
+    return Peak(value, peak.extremum, peak.unit, at=samples)
 
 
 def _follows(state: str, parameter: str) -> Callable[[Any], Any]:

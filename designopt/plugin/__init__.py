@@ -7,10 +7,10 @@ file, the settings table and the JSON Schema come from these annotations.
 
 from designopt.plugin.beside import path_of, plugin_file_of, with_modules
 from designopt.plugin.declaration import aggregation, exporter, model, objective, report_part, solver
-from designopt.plugin.declared import Declared, with_declared
+from designopt.plugin.declared import Declaration, with_declared
 from designopt.plugin.discovery import (
     GROUPS,
-    Listed,
+    InstalledPlugin,
     closest,
     find,
     installed,
@@ -61,17 +61,17 @@ __all__ = [
     "AggregationPlugin",
     "Array",
     "CannotRun",
-    "Declared",
+    "Declaration",
     "Diverged",
     "ExportPlugin",
     "Fidelity",
     "Field",
     "ForeignCode",
     "InputFile",
+    "InstalledPlugin",
     "InvalidDesign",
     "InvalidSetting",
     "Kind",
-    "Listed",
     "ModelPlugin",
     "ObjectivePlugin",
     "Permission",

@@ -47,8 +47,8 @@ def model(
 
     Optional methods of a class:
 
-    ``declares()`` returns a `Declared`: inputs, outputs and arrays that depend on the settings or on a file among them.
-    It is called after ``check()``.
+    ``declares()`` returns a `Declaration`: inputs, outputs and arrays that depend on the settings or on a file among
+    them. It is called after ``check()``.
 
     ``runs()`` returns the programs and compiled files that the model runs outside Python, each as a `ForeignCode`; such
     a class has ``prepare(permission)``, which is called only if the user has allowed all of them. Its `evaluate` raises
@@ -75,7 +75,8 @@ def model(
     ``check_scenario(conditions)`` return or raise `InvalidSetting` for unsupported parameters and scenarios.
     ``remarks(conditions)`` returns sentences about a valid scenario and its files, for the terminal and the report;
     ``study_remarks(parameters, judged)`` about a study that varies these inputs and has these outputs in objectives and
-    limits, for the terminal and beside the answer.
+    limits (a mapping to the minimum and maximum of the output itself, None without one), for the terminal and beside
+    the answer.
     ``trajectory_problem(scenario)`` returns the evaluation as an optimal-control problem for the solver
     ``collocation``. ``solve_design`` takes the mesh of an evaluation from the settings of that solver; the class
     attribute ``own_options = True`` states that evaluations do not depend on them. The class attribute

@@ -11,7 +11,7 @@ from designopt.plugin.values import Array, Field, PluginError, Quantity
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declaration:
     """The result of a model's ``declares()``, in addition to its annotations: numbers by name with unit, meaning and
     range, and arrays. Inputs and outputs named in `optional` may be missing; inputs and conditions named in `texts` are
     words. `without` names annotated inputs that these settings do not have. `units` are those of annotated inputs,
@@ -39,9 +39,9 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     if not plugin.has_declares:
         return use
     declarations = (built if built is not None else use.build()).declares()
-    if not isinstance(declarations, Declared):
+    if not isinstance(declarations, Declaration):
         raise PluginError(
-            f"model '{plugin.name}': declares() must return a designopt.Declared, not {declarations!r:.60}"
+            f"model '{plugin.name}': declares() must return a designopt.Declaration, not {declarations!r:.60}"
         )
     inputs, outputs = _fields(declarations.inputs, declarations), _fields(declarations.outputs, declarations)
     conditions = _fields(declarations.conditions, declarations)
@@ -106,7 +106,7 @@ def check_sentences(model: str, outputs: Mapping[str, Field], arrays: Mapping[st
             )
 
 
-def _fields(quantities: Mapping[str, Quantity], declarations: Declared) -> dict[str, Field]:
+def _fields(quantities: Mapping[str, Quantity], declarations: Declaration) -> dict[str, Field]:
     return {
         name: Field(
             name,

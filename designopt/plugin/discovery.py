@@ -71,7 +71,7 @@ def register(target: Any, plugin: Plugin) -> None:
 
 
 @dataclass(frozen=True)
-class Listed:
+class InstalledPlugin:
     """An installed plugin as described by its entry point, without an import."""
 
     kind: Kind
@@ -81,18 +81,18 @@ class Listed:
     entry: EntryPoint = field(repr=False)
 
 
-def installed(kind: Kind | None = None) -> Iterator[Listed]:
+def installed(kind: Kind | None = None) -> Iterator[InstalledPlugin]:
     """Installed plugins of `kind` (all kinds for None), without importing any."""
     return (plugin for plugin in _installed(tuple(sys.path)) if kind in (None, plugin.kind))
 
 
 @functools.lru_cache(maxsize=2)
-def _installed(path: tuple[str, ...]) -> tuple[Listed, ...]:
+def _installed(path: tuple[str, ...]) -> tuple[InstalledPlugin, ...]:
     """The plugins installed on the import path `path`; cached, because reading the metadata takes longer than checking
     a study."""
     entries = sorted(entry_points(path, "designopt."), key=lambda entry: entry.name)
     return tuple(
-        Listed(kind, entry.name, entry.distribution, entry.version, entry)
+        InstalledPlugin(kind, entry.name, entry.distribution, entry.version, entry)
         for kind, group in GROUPS.items()
         for entry in entries
         if entry.group == group

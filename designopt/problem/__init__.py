@@ -4,7 +4,15 @@ Designs are rows of a float matrix ``X`` (n, d): one column per free parameter, 
 value, a choice as the index of its value). All functions are vectorised over rows.
 """
 
-from designopt.problem.evaluate import AFTER_END, EndIgnored, Evaluate, Programs, Solved, SolvedPrograms, StageEnded
+from designopt.problem.evaluate import (
+    AFTER_END,
+    EndIgnored,
+    Evaluate,
+    Programs,
+    ProgramSolution,
+    SolvedPrograms,
+    StageEnded,
+)
 from designopt.problem.gradients import derivative_name
 from designopt.problem.keys import evaluation_seed
 from designopt.problem.outcomes import ENDED_WITH_CAUSE, STATUSES, Outcomes
@@ -21,8 +29,8 @@ __all__ = [
     "Limit",
     "Outcomes",
     "Problem",
+    "ProgramSolution",
     "Programs",
-    "Solved",
     "SolvedPrograms",
     "StageEnded",
     "derivative_name",

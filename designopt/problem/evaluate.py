@@ -14,7 +14,7 @@ from designopt.problem.outcomes import Outcomes
 
 
 @dataclass(frozen=True)
-class Solved:
+class ProgramSolution:
     """The solution of a program: `figures` by name, `arrays` to be stored, the solver's status (`reason`), and a
     sentence. `state` initialises the next program of the chain; it stays on the worker."""
 
@@ -29,7 +29,7 @@ class Solved:
 class Programs(Protocol):
     """The result of a solver's `program(problem)`: solves programs one after another, on a worker."""
 
-    def solve(self, x: Floats, seed: int, before: Any) -> Solved:
+    def solve(self, x: Floats, seed: int, before: Any) -> ProgramSolution:
         """Solve from the design `x` (d,), with random numbers of `seed`. `before` is the state of the previous solved
         program of the chain, None for the first. The result depends on these alone."""
 

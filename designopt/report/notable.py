@@ -33,18 +33,23 @@ _NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 def notable(result: Result) -> list[str]:
     """Notes on the outputs declared as notable, wherever they are above 0, with the sentences that explain them; where
     the model evaluates optima differently from their programs; and the warnings of the best program."""
-    clauses = (
-        *program_differences(result),
-        *uncertain_programs(result),
-        *diagnosis(result),
-        *best_program_warnings(result),
-    )
-    notes = [f"note: {text}" for text in clauses]
+    notes = [f"note: {text}" for text in program_notes(result)]
     for name, quantity, positive in _notable_outputs(result):
         notes.append(f"note: {_extent(result, name, positive)}: {quantity.description}")
         if quantity.listed_by:
             notes += _sentence_lines(result, positive, quantity.listed_by)
     return notes
+
+
+def program_notes(result: Result) -> list[str]:
+    """Clauses on the programs: where the model evaluates optima differently, an inaccurate result or none and what was
+    violated, and the warnings of the best program."""
+    return [
+        *_differences(result),
+        *_uncertain(result),
+        *diagnosis(result),
+        *_best_program_warnings(result),
+    ]
 
 
 def notable_without_choice(result: Result) -> list[str]:
@@ -79,13 +84,13 @@ def _extent(result: Result, name: str, positive: Mask) -> str:
     return f"{name} is up to {largest} in {share}{in_scenarios}"
 
 
-def program_differences(result: Result) -> list[str]:
+def _differences(result: Result) -> list[str]:
     """How the model's evaluations of optima differ from their programs, a sentence each."""
     kinds = ("objective_differs", "limits_differ")
     return list(dict.fromkeys(str(event["text"]) for event in result.events if event["kind"] in kinds))
 
 
-def uncertain_programs(result: Result) -> list[str]:
+def _uncertain(result: Result) -> list[str]:
     """A clause on programs without an accurate result: that of the answer, or the reason why none has a result."""
     programs, best = result.programs(), result.best_program()
     if not programs:
@@ -115,7 +120,7 @@ def diagnosis(result: Result) -> list[str]:
     return [*worst, *first_of_each_kind(solution.warnings)[0][:WARNINGS]]
 
 
-def best_program_warnings(result: Result) -> tuple[str, ...]:
+def _best_program_warnings(result: Result) -> tuple[str, ...]:
     """The first warnings of the program with the best objective, one of each kind."""
     best = result.best_program()
     try:

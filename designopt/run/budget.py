@@ -104,12 +104,12 @@ class StageBudget:
 class Growth:
     """Growth of the hypervolume of a stage, by generation."""
 
-    def __init__(self, limit: HypervolumeGain, problem: Problem) -> None:
-        self._limit = limit
+    def __init__(self, gain: HypervolumeGain, problem: Problem) -> None:
+        self._limit = gain
         signs = np.array([objective.sign for objective in problem.objectives])
-        self._reference = signs * np.array(limit.reference, float)
+        self._reference = signs * np.array(gain.reference, float)
         self._front = np.empty((0, len(signs)))
-        self._history: deque[float] = deque(maxlen=limit.over_generations + 1)
+        self._history: deque[float] = deque(maxlen=gain.over_generations + 1)
 
     def add(self, generation: Sequence[Outcomes]) -> None:
         """Add a generation of designs, and compute the hypervolume."""

@@ -12,8 +12,7 @@ from designopt.counts import plural
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
 from designopt.run.evaluations.work import LARGEST_CHUNK, Work
-from designopt.run.progress import Snapshot
-from designopt.run.steps import TOLERANCES, VALIDATION, steps
+from designopt.run.progress import TOLERANCES, VALIDATION, Snapshot, steps
 from designopt.run.tolerance_analysis import neighbours_to_do
 from designopt.store.disk.arrays import intact, remove_arrays
 from designopt.store.journal.schema import Kind

@@ -31,7 +31,7 @@ NAMED = 600.0
 
 
 @dataclass(frozen=True)
-class _Returned:
+class _TaskEnd:
     """The end of a task of the other thread: its value, or the exception that it has raised."""
 
     value: Any = None
@@ -45,14 +45,14 @@ class _Returned:
 
 
 _Task = Callable[[], Any]
-_Messages = queue.SimpleQueue["_Task | _Returned"]
+_Messages = queue.SimpleQueue["_Task | _TaskEnd"]
 
 
-def _return_message(task: _Task) -> _Returned:
+def _return_message(task: _Task) -> _TaskEnd:
     try:
-        return _Returned(task())
+        return _TaskEnd(task())
     except BaseException as error:
-        return _Returned(error=error)
+        return _TaskEnd(error=error)
 
 
 class ForeignSolver:
@@ -88,15 +88,15 @@ class ForeignSolver:
 
     # ----------------------------------------------------------------------------------------- in the thread of the run
 
-    def _execute_until_returned(self) -> _Returned:
+    def _execute_until_returned(self) -> _TaskEnd:
         """Execute requests of the solver until the task in its thread has returned."""
         while True:
             message = self._next_message()
-            if isinstance(message, _Returned):
+            if isinstance(message, _TaskEnd):
                 return message
             self._to_solver.put(self._answer(message))
 
-    def _answer(self, request: _Task) -> _Returned:
+    def _answer(self, task: _Task) -> _TaskEnd:
         """The result of a request, or the exception that the solver gets."""
         if self._requests_after_end > AFTER_END:
             text = (
@@ -108,8 +108,8 @@ class ForeignSolver:
             if self._requests_after_end > 2 * AFTER_END:
                 raise error
             self._requests_after_end += 1
-            return _Returned(error=error)
-        answer = _return_message(request)
+            return _TaskEnd(error=error)
+        answer = _return_message(task)
         if self._left_in_call and answer.error is not None:
             raise answer.error
         if isinstance(answer.error, (StageEnded, RunError, OSError)) or not isinstance(answer.error, Exception | None):
@@ -117,7 +117,7 @@ class ForeignSolver:
             self._requests_after_end += 1
         return answer
 
-    def _next_message(self) -> _Task | _Returned:
+    def _next_message(self) -> _Task | _TaskEnd:
         """The next message of the solver, which computes until then."""
         began = time.monotonic()
         deadline, is_named = None, False
@@ -151,7 +151,7 @@ class ForeignSolver:
         """Leave the thread: it ends with an exception, or waits for ever if it catches all of them."""
         self._is_abandoned = True
         self._thread.name = f"{SOLVER_THREAD}-lost"  # it may hold locks
-        self._to_solver.put(_Returned(error=EndIgnored("the run has ended")))
+        self._to_solver.put(_TaskEnd(error=EndIgnored("the run has ended")))
         ctypes.pythonapi.PyThreadState_SetAsyncExc(
             ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(EndIgnored)
         )
@@ -165,7 +165,7 @@ class ForeignSolver:
         self._to_run.put(task)
         while True:
             message = self._to_solver.get()
-            if isinstance(message, _Returned):
+            if isinstance(message, _TaskEnd):
                 return message.result()
             self._to_run.put(_return_message(message))
 

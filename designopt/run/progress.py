@@ -10,14 +10,22 @@ import select
 import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
-from typing import Any, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
+
+import numpy as np
 
 from designopt.counts import of_number
 from designopt.printable import printable
-from designopt.store.progress_note import Reported
+from designopt.store.disk.lock import at_work
+from designopt.store.progress_note import Reported, running
+from designopt.store.views.tolerances import enough_for
+from designopt.study.study import StudyDefinition
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
 
 #: Wait for the reader of a full pipe (ms).
 PATIENCE = 100
@@ -26,6 +34,9 @@ EVENTS = 12
 
 #: Kind of the event that gives the reason for a stop.
 STOPPED = "stopped"
+
+#: The steps after the stages, in their order.
+TOLERANCES, VALIDATION = "tolerances", "validation"
 
 Mode = Literal["auto", "line", "json", "none"]
 
@@ -57,6 +68,56 @@ class Snapshot:
     note: str = ""
 
 
+def steps(study: StudyDefinition) -> tuple[str, ...]:
+    """The names of the steps of a run of `study`, as far as the study says so: neighbours within assumed tolerances
+    depend on the number of designs, which only a budget in evaluations states."""
+    additional_steps = [TOLERANCES] * _has_neighbours(study) + [VALIDATION] * (study.validate is not None)
+    return (*(stage.name for stage in study.stages), *additional_steps)
+
+
+def _has_neighbours(study: StudyDefinition) -> bool:
+    tolerances, objectives = study.tolerances, len(study.objectives)
+    if tolerances is None or not objectives:
+        return False
+    if tolerances.neighbours is not None:
+        return tolerances.neighbours > 0
+    designs = sum(stage.budget.evaluations or 0 for stage in study.stages)
+    count = len(study.choose) + (objectives + 1 if objectives > 1 else 1)
+    return not tolerances.assumed or designs >= enough_for(count)
+
+
+def snapshot(result: Result, looks: Sequence[tuple[float, int]]) -> Snapshot:
+    """The state of the run, as its own progress line shows it.
+
+    `looks` are times and numbers of recorded evaluations, from which the rate is computed.
+    """
+    counts, outcomes, stages = result.counts, result.outcomes, result.study.stages
+    started_stages = set(result.stage.tolist())
+    number = max((k for k, stage in enumerate(stages) if stage.name in started_stages), default=0)
+    stage = stages[number]
+    in_stage = result.stage == stage.name
+    total = stage.budget.evaluations
+    complete_count = int((in_stage & ~outcomes.invalid).sum())
+    (first, before), (last, newest) = looks[0], looks[-1]
+    rate = (newest - before) / (last - first) if last > first else 0.0
+    left = (
+        max(0, total - complete_count) * len(result.problem.scenarios) / rate
+        if total is not None and rate > 0.0
+        else None
+    )
+    F = outcomes.objectives[outcomes.feasible]
+    best = {o.name: o.sign * float(F[:, j].min()) for j, o in enumerate(result.problem.objectives) if len(F)}
+    session = result.sessions[-1] if result.sessions else {}
+    until = float(session.get("ended") or time.time())
+    duration = max(0.0, until - float(session.get("started") or until))
+    failures = sum(n for (status, _), n in result.failures().items() if status != "invalid")
+    invalid, count = int(np.sum(in_stage & outcomes.invalid)), len(steps(result.study))
+    return Snapshot(
+        stage.name, number + 1, count, complete_count, total, counts["evaluations"], failures, rate, duration, left,
+        best, invalid, running(result.path) if at_work(result.path) else (),
+    )  # fmt: skip
+
+
 class Progress(Protocol):
     """Receives states and events, from the run's own thread, about twice a second."""
 
@@ -78,7 +139,7 @@ def progress(mode: Mode = "auto", stream: TextIO | None = None) -> Progress:
     """
     stream = stream or sys.stderr
     if mode == "none" or stream is None:  # a process may have no stderr
-        return Silent()
+        return SilentProgress()
     if mode == "auto" and in_notebook():
         return NotebookBar()
     if mode == "json":
@@ -108,7 +169,7 @@ def _has_room(stream: TextIO) -> bool:
     return bool(poll.poll(PATIENCE))
 
 
-class Silent:
+class SilentProgress:
     """No output."""
 
     def update(self, snapshot: Snapshot) -> None:
@@ -270,27 +331,32 @@ def event_text(kind: str, text: str) -> str:
     return text if text.startswith((words, "stage ")) else f"{words}: {text}"
 
 
-def line(s: Snapshot) -> str:
+def line(snapshot: Snapshot) -> str:
     """The state as one line of text; the best values, which a narrow terminal may cut off, are at the end."""
-    parts = [f"{s.stage} ({s.number}/{s.steps}): {s.completed}" + (f"/{s.total}" if s.total else "")]
-    parts[0] += f" {of_number(s.total or s.completed, 'design')}"
-    if s.invalid:
-        parts[0] += f" ({s.invalid} invalid)"
-    if s.rate > 0.0:
-        parts.append(f"{s.rate:.0f}/s" if s.rate >= 100.0 else f"{s.rate:.3g}/s")
-    parts.append(f"{clock(s.left)} left" if s.left is not None else f"{clock(s.elapsed)} so far")
-    if s.failures:
-        parts.append(f"{s.failures} of {s.evaluations} {of_number(s.evaluations, 'evaluation')} failed")
-    if s.running:
-        number, share, words = max(s.running, key=lambda item: -1.0 if item[1] is None else item[1])
-        others_text = f" and {len(s.running) - 1} more" if len(s.running) > 1 else ""
+    parts = [
+        f"{snapshot.stage} ({snapshot.number}/{snapshot.steps}): {snapshot.completed}"
+        + (f"/{snapshot.total}" if snapshot.total else "")
+    ]
+    parts[0] += f" {of_number(snapshot.total or snapshot.completed, 'design')}"
+    if snapshot.invalid:
+        parts[0] += f" ({snapshot.invalid} invalid)"
+    if snapshot.rate > 0.0:
+        parts.append(f"{snapshot.rate:.0f}/s" if snapshot.rate >= 100.0 else f"{snapshot.rate:.3g}/s")
+    parts.append(f"{clock(snapshot.left)} left" if snapshot.left is not None else f"{clock(snapshot.elapsed)} so far")
+    if snapshot.failures:
+        parts.append(
+            f"{snapshot.failures} of {snapshot.evaluations} {of_number(snapshot.evaluations, 'evaluation')} failed"
+        )
+    if snapshot.running:
+        number, share, words = max(snapshot.running, key=lambda item: -1.0 if item[1] is None else item[1])
+        others_text = f" and {len(snapshot.running) - 1} more" if len(snapshot.running) > 1 else ""
         at_share = "" if share is None else f" at {100.0 * share:.0f} %"
         parts.append(f"design {number}{at_share}{f' ({words})' if words else ''}{others_text}")
-    if s.note:
-        parts.append(s.note)
-    if s.best:
-        each = "best of each: " if len(s.best) > 1 else "best "
-        parts.append(each + ", ".join(f"{name} {value:.5g}" for name, value in s.best.items()))
+    if snapshot.note:
+        parts.append(snapshot.note)
+    if snapshot.best:
+        each = "best of each: " if len(snapshot.best) > 1 else "best "
+        parts.append(each + ", ".join(f"{name} {value:.5g}" for name, value in snapshot.best.items()))
     return ", ".join(parts)
 
 

@@ -36,18 +36,16 @@ from designopt.run import start_from
 from designopt.run.changed_budgets import refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import Ledger
-from designopt.run.evaluations.recall import OtherStore, Recalling
+from designopt.run.evaluations.recall import OtherStore, RecallingDispatcher
 from designopt.run.evaluations.recompute import baselines_with_errors
 from designopt.run.evaluations.work import Waiting
 from designopt.run.finish import finish
 from designopt.run.foreign_solver import ForeignSolver
-from designopt.run.progress import Progress, Silent
+from designopt.run.progress import Progress, SilentProgress, steps
 from designopt.run.stage import StageRun
-from designopt.run.steps import steps
 from designopt.run.stopping import Signals
 from designopt.store import archive
 from designopt.store.disk.durable import append_durably
-from designopt.store.disk.explain import explain
 from designopt.store.errors import (
     FailurePolicyStop,
     Interrupted,
@@ -55,6 +53,7 @@ from designopt.store.errors import (
     StoreError,
     WorkersError,
     WorkersNotStarted,
+    explain,
     reading,
     refuse_made_elsewhere,
     resume_command,
@@ -100,7 +99,7 @@ def run_study(
     those of a run contain the store's path and the command that continues.
     """
     given_path, store_path = Path(store_path), Path(store_path).absolute()  # a model may change the folder
-    show = progress if progress is not None else Silent()
+    show = progress if progress is not None else SilentProgress()
     refuse_while_loading()
     with _named_as_typed(given_path):
         study = dataclasses.replace(study, stages=with_budgets(study.stages, budget or {}, store_path))
@@ -148,7 +147,7 @@ def run_study(
                 starting_designs = start_from.settle(study, problem, store_path, starting_designs)
                 parts = (store, ledger, execution, starting, signals, show)
                 stores = _with_starts(recall_stores, starting_designs, show)
-                dispatcher = Recalling(*parts, stores=stores) if stores else Dispatcher(*parts)
+                dispatcher = RecallingDispatcher(*parts, stores=stores) if stores else Dispatcher(*parts)
                 for text in _begin_session(store, study, permission):
                     dispatcher.event("code", text)
                 if baseline_note:

@@ -22,8 +22,7 @@ from designopt.problem import Outcomes, Problem
 from designopt.space import Space, display_value
 from designopt.store import safe_files
 from designopt.store.disk.durable import write_durably
-from designopt.store.disk.explain import explain
-from designopt.store.errors import StoreError, reading
+from designopt.store.errors import StoreError, explain, reading
 from designopt.store.result import Result
 from designopt.study.language import units
 from designopt.study.study import DesignVariable, Objective, StartFrom, StudyConstraint, StudyDefinition

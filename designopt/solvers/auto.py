@@ -23,7 +23,7 @@ MIN_GENERATIONS = 5
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SolverChoice:
     """A solver by name, its settings, and the reason for it."""
 
     name: str
@@ -91,25 +91,25 @@ class Auto:
         end_reason: str | None = choice.use.build().solve(problem, evaluate, rng, start)
         return end_reason
 
-    def choice(self, problem: Problem) -> Chosen:
+    def choice(self, problem: Problem) -> SolverChoice:
         """The solver for `problem`."""
         m, d, n = len(problem.objectives), len(problem.space.free), self.evaluations
         facts = f"planned for {n} {of_number(n, 'design')}, {plural(m, 'objective')} and {plural(d, 'parameter')}"
         if self._suits_gaussian_process and 1 <= m <= FRONTS:
-            return Chosen("gp", {}, f"{facts}: a surrogate search needs the fewest designs")
+            return SolverChoice("gp", {}, f"{facts}: a surrogate search needs the fewest designs")
         settings = {"population": population(n, 100)}
         if m > 1:
             directions = sum(math.comb(m + p - 1, p) for p in PARTITIONS.get(m, ()))
             if m > 2 and directions and n >= MIN_GENERATIONS * directions:
-                return Chosen(
+                return SolverChoice(
                     "nsga3", {}, f"{facts}: {directions} reference directions distribute designs along the front"
                 )
-            return Chosen("nsga2", settings, f"{facts}: an evolutionary search that preserves diversity")
+            return SolverChoice("nsga2", settings, f"{facts}: an evolutionary search that preserves diversity")
         if d > 1 and not problem.space.conditional and all(p.kind == "real" for p in problem.space.free):
-            return Chosen("cma_es", {}, f"{facts}, all of them real: covariance matrix adaptation")
+            return SolverChoice("cma_es", {}, f"{facts}, all of them real: covariance matrix adaptation")
         why = (
             "covariance matrix adaptation needs at least two parameters"
             if d == 1
             else "not all of them real and always active"
         )
-        return Chosen("genetic", settings, f"{facts}, {why}")
+        return SolverChoice("genetic", settings, f"{facts}, {why}")

@@ -65,13 +65,13 @@ def _check_tolerances(tolerances: Tolerances, parameters: Collection[str]) -> No
             raise ValueError(f"'study.tolerances.{name}' is {number}, not from 0 to {limit}")
 
 
-def _check_rule(rule: Choice, objectives: set[str], where: str) -> None:
-    if rule.norm not in NORMS.get(rule.method, ("",)):
-        raise ValueError(f"'{where}.norm' is '{rule.norm}', which {rule.method} does not have")
-    if rule.method == "epsilon_constraint":
-        _check_names(f"{where}.objective", [rule.objective], objectives)
-    _check_names(f"{where}.weights", rule.weights, objectives)
-    _check_names(f"{where}.target", rule.target, objectives)
+def _check_rule(choice: Choice, objectives: set[str], where: str) -> None:
+    if choice.norm not in NORMS.get(choice.method, ("",)):
+        raise ValueError(f"'{where}.norm' is '{choice.norm}', which {choice.method} does not have")
+    if choice.method == "epsilon_constraint":
+        _check_names(f"{where}.objective", [choice.objective], objectives)
+    _check_names(f"{where}.weights", choice.weights, objectives)
+    _check_names(f"{where}.target", choice.target, objectives)
 
 
 def _check_names(where: str, names: Iterable[str], study_names: Collection[str]) -> None:

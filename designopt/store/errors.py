@@ -1,8 +1,9 @@
-"""Errors of runs and stores. Each message contains a hint."""
+"""Errors of runs and stores, also from errors of the disk and of SQLite. Each message contains a hint."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shlex
@@ -206,3 +207,41 @@ class FailurePolicyStop(RunError):
 
 class Interrupted(RunError):
     """Ctrl-C or SIGTERM. Completed results are recorded."""
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Context that converts errors of the disk and of SQLite, for the store `path`, to `StoreError`."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise explain(error, path) from error
+
+
+def explain(error: Exception, path: Path) -> StoreError:
+    """`error` of the disk or of SQLite as a message for the user."""
+    if isinstance(error, safe_files.ForeignFile):
+        return StoreError(f"{error.filename}: {error.strerror}", path)
+    # Without the name of the file: a folder may be called "full".
+    text = (isinstance(error, OSError) and error.strerror) or str(error)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        size = max(len(os.fsencode(part)) for part in path.parts)
+        return StoreError(f"{path}: {text}: a name of {size} bytes; give a shorter one, of at most 255", path)
+    has_journal = (path / "journal.db").exists()
+    remedy = f"what was recorded is intact; continue with: {resume_command(path)}" if has_journal else "then run again"
+    full = "full" in text or "No space" in text or "too large" in text
+    if full or "disk I/O" in text:
+        return StoreError(f"{path}: cannot be written: {text}; free some space, {remedy}", path)
+    if "readonly" in text or "read-only" in text.lower() or "denied" in text or "unable to open" in text:
+        return StoreError(f"{path}: cannot be written: {text}; make the folder writable, {remedy}", path)
+    if "Could not decode" in text:
+        return StoreError(f"{path}: journal.db is damaged: {text}; repair it with: {resume_command(path)}", path)
+    if text == "interrupted":
+        way = "it is damaged, not a journal, or too large"
+        return StoreError(f"{path}: journal.db cannot be read within the limits of steps and time: {way}", path)
+    damage_words = ("no such table", "no such column")
+    if isinstance(error, sqlite3.DatabaseError) and (
+        not isinstance(error, sqlite3.OperationalError) or any(words in text for words in damage_words)
+    ):
+        return StoreError(f"{path}: journal.db cannot be read: {text}; it is damaged or not a journal", path)
+    return StoreError(f"{path}: {text}; {remedy}", path)

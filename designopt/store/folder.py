@@ -20,9 +20,8 @@ from designopt.store import archive, safe_files
 from designopt.store.consistency import check_consistent
 from designopt.store.disk.arrays import remove_orphans
 from designopt.store.disk.durable import make_folder_durably, write_durably
-from designopt.store.disk.explain import explain
 from designopt.store.disk.lock import Lock
-from designopt.store.errors import StoreError, reading, refuse_foreign, resume_command
+from designopt.store.errors import StoreError, explain, reading, refuse_foreign, resume_command
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.connection import connect_to_read
 from designopt.store.journal.in_memory import JournalInMemory

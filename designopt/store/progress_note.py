@@ -16,7 +16,7 @@ LARGEST = 2**20
 Reported = tuple[int, float | None, str]
 
 
-class Running:
+class ProgressNote:
     """Writes the note in the store `path`; there is none while no evaluation reports progress."""
 
     def __init__(self, path: Path) -> None:

@@ -25,7 +25,7 @@ from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
 from designopt.store.rescore import changed_study, same_evaluations, with_scores_of
 from designopt.store.views import activity, importance, presentation, statuses, table, volume
-from designopt.store.views.activity import Activity, Attained
+from designopt.store.views.activity import Activity, BoundShare
 from designopt.store.views.cheap import read_cheap
 from designopt.store.views.choices import ROBUST, Choices
 from designopt.store.views.programs import ProgramRecord, best_program, better_motions, read_programs, stated_programs
@@ -276,7 +276,7 @@ class Result:
         """Rows of the designs that the study gives by name, as far as complete."""
         return rows_by_name([(stage.solver, self.designs_of(stage.name)) for stage in self.study.stages])
 
-    def attained_bounds(self, rows: Rows | None = None, near: float = activity.NEAR) -> list[Attained]:
+    def attained_bounds(self, rows: Rows | None = None, near: float = activity.NEAR) -> list[BoundShare]:
         """Bounds of the space that designs (default: the front) have reached, within the share `near` of the range:
         (parameter, "low" or "high", share)."""
         return activity.attained_bounds(self.problem.space, self.outcomes.X[self._rows_or_front(rows)], near)

@@ -139,7 +139,7 @@ def _designs(
     meanings: Mapping[str, Any],
     plugin: ModelPlugin | None,
     solvers: stages_.Placements,
-) -> tuple[list[DesignVariable], list[stages_.Placed]]:
+) -> tuple[list[DesignVariable], list[stages_.PlacedStage]]:
     """The parameters, of `space` or of the designs given to solvers, and the stages with these designs."""
     listed_designs = {
         i: designs_.listed_designs(ctx, item.stage.solver, (*item.path, "solver"))
@@ -165,7 +165,7 @@ def _baseline(
     ctx: Context,
     study_sections: _Sections,
     parameters: list[DesignVariable],
-    placed_stages: list[stages_.Placed],
+    placed_stages: list[stages_.PlacedStage],
     model: Use[ModelPlugin] | None,
 ) -> tuple[Stage, ...]:
     """The stage that evaluates the designs of `baseline`, before all others; None without that section."""
@@ -188,7 +188,7 @@ def _baseline(
     return (Stage(designs_.BASELINE, designs_.in_space(ctx, designs, parameters), baseline=True),)
 
 
-def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefinition | None, list[stages_.Placed]]:
+def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefinition | None, list[stages_.PlacedStage]]:
     """The valid part of the study, and its valid stages; None if it is not a problem."""
     values = study_sections.values
     part: Part | None = values.get("model")

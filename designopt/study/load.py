@@ -152,7 +152,7 @@ def plugin_with(plugin: Plugin, overrides: Sequence[str], data: Mapping[str, Pat
 
 def _checked_study(
     root: Node,
-    read: Files,
+    files: Files,
     overrides: Sequence[str],
     plugin_files: Sequence[PluginFile],
     problem_of: ProblemOf | None,
@@ -177,7 +177,7 @@ def _checked_study(
             _, node = locate(root, path)
             return node is not None and not node.span.source.lines
 
-        return check_study(root.data(), read, problem_of, folder=folder, on_command_line=on_command_line)
+        return check_study(root.data(), files, problem_of, folder=folder, on_command_line=on_command_line)
 
     study, findings = checked(root)
     if findings and overrides:  # not a mistake of the file: it is valid without them

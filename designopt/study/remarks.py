@@ -79,8 +79,10 @@ def study_remarks(study: StudyDefinition) -> list[str]:
     expressions = [o.expression for o in study.objectives] + [c.expression for c in study.constraints]
     names = frozenset[str]().union(*(expression.names for expression in expressions))
     names |= {name for figure in names & study.figures.keys() for name in study.figures[figure].plugin.needs}
+    limits = {c.expression.text: (c.minimum, c.maximum) for c in study.constraints}
+    judged = {name: limits.get(name, (None, None)) for name in names}
     with calling(study.model.plugin):
-        return [str(text) for text in study.model.build().study_remarks(free, names)]
+        return [str(text) for text in study.model.build().study_remarks(free, judged)]
 
 
 def _empty_parts(study: StudyDefinition) -> Iterator[str]:

@@ -15,7 +15,7 @@ from designopt.plugin import ModelPlugin, SolverPlugin, Use, find
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import Ledger
-from designopt.run.progress import Silent
+from designopt.run.progress import SilentProgress
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
 from designopt.space import Space
@@ -24,7 +24,7 @@ from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Budget, DesignVariable, Execution, Objective, Scenario, Stage, StudyConstraint
 from designopt.workers.evaluation.evaluate import ERROR, Evaluator
 from designopt.workers.evaluation.programs import ProgramWorker
-from designopt.workers.executor import Chunk, ChunkResult, Completion, Uneventful
+from designopt.workers.executor import Chunk, ChunkResult, Completion, UneventfulExecutor
 
 
 def problem_from(
@@ -158,10 +158,10 @@ def in_memory(problem: Problem, compute: Compute) -> Dispatcher:
     """The dispatcher of such a run. `compute` returns the results of evaluations and programs; arrays are not
     stored."""
     start = lambda evaluations: _InProcess(compute)  # noqa: E731
-    return Dispatcher(Store.in_memory(problem), Ledger(problem), Execution(), start, Signals(), Silent())
+    return Dispatcher(Store.in_memory(problem), Ledger(problem), Execution(), start, Signals(), SilentProgress())
 
 
-class _InProcess(Uneventful):
+class _InProcess(UneventfulExecutor):
     """The executor of a run in memory."""
 
     name = "here"

@@ -130,14 +130,14 @@ def _check_batch(name: str, space: Space, X: Floats) -> None:
             )
 
 
-class _Stopped(Exception):
+class _UnexpectedStop(Exception):
     """Any exception of `evaluate` except `StageEnded`."""
 
 
 def _check_endings(name: str, use: Use[SolverPlugin], problem: Problem) -> None:
-    for ending, batches in itertools.product((StageEnded, _Stopped), (0, 2)):
+    for ending, batches in itertools.product((StageEnded, _UnexpectedStop), (0, 2)):
         solver = use.build()
-        evaluate = _Watched(name, InProcess(problem, solver=solver), 10_000, ending=ending, batches=batches)
+        evaluate = _WatchedEvaluate(name, InProcess(problem, solver=solver), 10_000, ending=ending, batches=batches)
         error = _ended_with(solver, problem, evaluate)
         if isinstance(error, ending):
             continue
@@ -147,7 +147,7 @@ def _check_endings(name: str, use: Use[SolverPlugin], problem: Problem) -> None:
             raise error
 
 
-def _ended_with(solver: Any, problem: Problem, evaluate: _Watched) -> BaseException | None:
+def _ended_with(solver: Any, problem: Problem, evaluate: _WatchedEvaluate) -> BaseException | None:
     """The exception that ends `solver`, if any. It runs in a thread, which is left behind if it never ends."""
     errors: list[BaseException] = []
 
@@ -168,8 +168,8 @@ def _designs(
     name: str, solver: Any, problem: Problem, budget: int, *, start: Outcomes | None = None, backwards: bool = False
 ) -> tuple[Floats, bool]:
     """The designs that `solver` requests, and whether the budget ended it."""
-    inner = (_Backwards if backwards else InProcess)(problem, budget, solver=solver)
-    evaluate = _Watched(name, inner, budget)
+    inner = (_BackwardsExecutor if backwards else InProcess)(problem, budget, solver=solver)
+    evaluate = _WatchedEvaluate(name, inner, budget)
     try:
         reason = solver.solve(problem, evaluate, np.random.default_rng(1), start or no_outcomes(problem))
         has_ended = False
@@ -181,7 +181,7 @@ def _designs(
     return inner.X, has_ended
 
 
-class _Backwards(InProcess):
+class _BackwardsExecutor(InProcess):
     """Computes the last row of each batch first, as a worker may."""
 
     def computed(self, chunk: Chunk) -> ChunkResult:
@@ -193,7 +193,7 @@ class _Backwards(InProcess):
         return super().computed(last_first).take(range(len(chunk))[::-1])
 
 
-class _Watched:
+class _WatchedEvaluate:
     """An `evaluate` that checks the requests and actions of a solver.
 
     Raises `ending` after the given number of `batches`. Ends a stage after `SHARE` times the budget in requests, most

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from designopt.workers.executor import Chunk, Completion, Uneventful
+from designopt.workers.executor import Chunk, Completion, UneventfulExecutor
 
 
-class AskTellExecutor(Uneventful):
+class AskTellExecutor(UneventfulExecutor):
     """Accepts every chunk and evaluates none: the dispatcher returns them instead of waiting."""
 
     name = "outside"

@@ -17,10 +17,10 @@ from designopt.files import InputFileError
 from designopt.plugin import PluginError
 from designopt.store.errors import WorkersError, resume_command
 from designopt.study.study import Execution
-from designopt.workers.carriers.carrier import Ends, Gone
+from designopt.workers.carriers.carrier import Ends, WorkerEnd
 from designopt.workers.executor import Advance, Chunk, Completion, Loss, local_workers
-from designopt.workers.pools.connection import LEAVING, Connection, Existing
-from designopt.workers.pools.local import STARTS, Local
+from designopt.workers.pools.connection import LEAVING, Connection, ExistingScheduler
+from designopt.workers.pools.local import STARTS, LocalWorkers
 from designopt.workers.remote import dask_worker
 from designopt.workers.remote.dask_worker import DeliveredProblem
 from designopt.workers.remote.delivery import Delivery
@@ -65,7 +65,7 @@ def connect(
     run = uuid.uuid4().hex[:12]
     connection: Connection
     if execution.scheduler != "local":
-        connection = Existing(run, execution.scheduler, path, insecure=insecure, folder=folder)
+        connection = ExistingScheduler(run, execution.scheduler, path, insecure=insecure, folder=folder)
     elif execution.cluster is not None and execution.workers is None:  # --workers requests local ones
         from designopt.workers.pools.cluster import Jobs
 
@@ -81,7 +81,7 @@ def _local(delivery: Delivery, workers: int, path: Path) -> Dask:
     for attempt in range(1, STARTS + 1):
         run = uuid.uuid4().hex[:12]
         try:
-            return Dask(run, delivery, path, Local(run, workers, path))
+            return Dask(run, delivery, path, LocalWorkers(run, workers, path))
         except OSError as error:
             if attempt == STARTS:
                 text = f"workers died while receiving the problem, in {STARTS} attempts: {error!r}"
@@ -273,7 +273,7 @@ class Dask:
             remedy = f"continue with: {resume_command(self._path)}"
             raise WorkersError(f"no worker could be started for {WITHOUT_WORKERS:.0f} s; {remedy}", self._path)
         self._worker_seen = time.monotonic()
-        if isinstance(self._connection, Existing):
+        if isinstance(self._connection, ExistingScheduler):
             self._notices.put(("no_workers", "the scheduler has no workers; waiting"))
 
     def notices(self) -> Sequence[tuple[str, str]]:
@@ -310,7 +310,7 @@ class Dask:
         chunk = self._flight.pop(number, None)
         if chunk is None:
             return []
-        if isinstance(end, Gone):
+        if isinstance(end, WorkerEnd):
             self._unaccounted_chunks[number] = (chunk, end.worker, time.monotonic() + REPORT_WAIT)
             return []
         if isinstance(end, Exception):  # any exception of a worker or Dask outside the evaluations

@@ -176,7 +176,7 @@ class Executor(Protocol):
         """End everything that was started."""
 
 
-class Uneventful:
+class UneventfulExecutor:
     """Defaults for executors that start nothing and report no progress."""
 
     def notices(self) -> Sequence[tuple[str, str]]:

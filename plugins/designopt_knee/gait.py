@@ -7,7 +7,7 @@ The hip's forward position is ``x(t) = v t + series``: v is the belt speed on a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,8 +22,10 @@ from designopt_knee.gait_checks import (
     check_gaps,
     check_lengths,
     check_phase,
+    check_radians,
     check_stated_period,
     check_times,
+    spikes,
 )
 from designopt_knee.gait_file import GaitFile, numbers, parse, refused
 
@@ -43,8 +45,8 @@ _COLUMN_OF = {
 
 DEFAULT_HARMONICS = 8
 _MIN_SAMPLES = 20
-_LEAST_FLEXION = 15.0  # deg: a knee that bends less in the whole cycle does not walk
-_HIP_HEIGHT = (0.3, 1.3)  # m
+_ALIKE = 0.1  # share of the knee's range by which the halves of one cycle differ at least
+_HIP_HEIGHT, _LOW_HIP = (0.3, 1.3), 0.65  # m; lower than an adult's
 _PERIODS = (0.3, 10.0)  # s: of a gait cycle
 
 
@@ -102,16 +104,13 @@ def read_gait(
     height = gait.series("hip_y", np.linspace(0.0, 1.0, 101))
     low, high = _HIP_HEIGHT
     if height.min() < low or height.max() > high:
-        is_height = low < float(gait.coefficients["hip_x"][0]) < high
-        cause = "are hip_x_m and hip_y_m exchanged?" if is_height else "heights count from the ground"
+        is_height = _LOW_HIP < float(gait.coefficients["hip_x"][0]) < high
+        cause = "are hip_x_m and hip_y_m exchanged?" if is_height else "heights count from the ground, upwards"
         raise refused(f"hip height {height.min():.3f} to {height.max():.3f} m is outside {low} to {high} m; {cause}")
     knee = np.degrees(gait.series("knee", np.linspace(0.0, 1.0, 101)))
-    if knee.max() < _LEAST_FLEXION:
-        reversed_sign = -knee.min() >= _LEAST_FLEXION
-        hint = (
-            "flexion counts positive: reverse its sign" if reversed_sign else "is it in degrees, and of a whole cycle?"
-        )
-        raise refused(f"the knee is between {knee.min():.3g} and {knee.max():.3g} deg; {hint}")
+    halves = np.roll(knee[:-1], 50) - knee[:-1]
+    if np.abs(halves).max() < _ALIKE * np.ptp(knee):
+        raise refused("both halves of the cycle bend the knee alike: are they two cycles? Leave one, with its period")
     return gait
 
 
@@ -142,7 +141,12 @@ def _from_coefficients(file: GaitFile, harmonics: int | None, period: float | No
         raise InvalidSetting("period", "the gait file does not state it (# period_s=...); give it here")
     if belt_speed is None:
         raise InvalidSetting("belt_speed", "the gait file does not state it (# belt_speed_m_s=...); give it here")
-    return Gait(period, belt_speed, coefficients, dict.fromkeys(SIGNALS, 0.0))
+    gait = Gait(period, belt_speed, coefficients, dict.fromkeys(SIGNALS, 0.0))
+    thigh, knee, ankle = (np.degrees(gait.series(s, np.linspace(0.0, 1.0, 101))) for s in SIGNALS[2:])
+    warnings = check_radians(
+        {"thigh": thigh, "shank": thigh - knee, "foot": thigh - knee + ankle, "knee": knee, "ankle": ankle}
+    )
+    return replace(gait, warnings=tuple(warnings))
 
 
 def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, belt_speed: float | None) -> Gait:
@@ -180,7 +184,9 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
             " it began (within 5 mm); over ground, leave the belt speed out"
         )
     if over_ground and trend < 0.0:
-        raise refused("hip_x_m moves backward; x is forward")
+        raise refused(
+            "hip_x_m moves backward; x is forward: reverse it, and the angles if they count towards the same axis"
+        )
     if not over_ground and belt_speed is None:
         raise InvalidSetting(
             "belt_speed",
@@ -188,16 +194,18 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
             " (m/s), or write # belt_speed_m_s=... into the file",
         )
     basis = _basis(phase, use)
-    coefficients, residuals = {}, {}
+    coefficients, residuals, errors = {}, {}, {}
     for name, column in _COLUMN_OF.items():
         values = columns[column] if name.startswith("hip") else np.radians(columns[column])
         if name == "hip_x":
             values = values - trend * phase
         check_closed(column, values)
         coefficients[name], *_ = np.linalg.lstsq(basis, values, rcond=None)
-        residuals[name] = float(np.sqrt(np.mean((basis @ coefficients[name] - values) ** 2)))
+        difference = basis @ coefficients[name] - values
+        residuals[name] = float(np.sqrt(np.mean(difference**2)))
+        errors[column] = difference if name.startswith("hip") else np.degrees(difference)
     speed = trend / period if over_ground else float(belt_speed or 0.0)
-    return Gait(period, speed, coefficients, residuals, warnings)
+    return Gait(period, speed, coefficients, residuals, (*warnings, *spikes(errors)))
 
 
 def _trend(values: Floats, phase: Floats, harmonics: int) -> float:

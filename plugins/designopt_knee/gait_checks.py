@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from designopt.arrays import Floats
 from designopt_knee.gait_file import refused
+from designopt_knee.mistakes import LINKS_OF, Angles, apart, cause_of_contradiction, shapes_apart
 
 #: Largest distance of a time from its phase, in median steps: room for rounded times.
 _TIME_TOLERANCE = 0.25
@@ -16,14 +17,13 @@ _SAME_PERIOD = 0.05  # relative difference of a stated period from the times of 
 CLOSED_LENGTH, _CLOSED_ANGLE = 5e-3, 2.0  # m, deg: a cycle ends where it began
 _ADVANCE = 0.3  # m in a cycle: a walk over ground
 _HIGHEST_HIP, _MILLIMETRES = 10.0, 300.0  # m: of a hip in other units; above, in millimetres
+_TO_AND_FRO = 0.5  # m: of a hip about its mean motion, in other units
+_OFF_SERIES, _SPIKE = {"deg": 4.0, "m": 0.02}, 4.0  # distance of one sample from the series, absolute and by the rms
 _INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
-_RADIANS_SUSPECTED = 3.2  # angles in deg that all stay below this in size were probably written in rad
+_RADIANS_SUSPECTED = 2.0  # deg: no angle of a leg that walks stays below it, except that of a fixed ankle
+_CONSTANT = 1e-3  # deg: of an angle that was not recorded, or does not change
 #: A last phase from which on phases are not shares of the cycle.
 _PERCENT = 2.0
-#: Joints whose angle is that of the first link less that of the second.
-_LINKS = {"knee": ("thigh", "shank"), "ankle": ("foot", "shank")}
-#: Angles that may be in radians together.
-_TOGETHER = (("thigh",), ("shank",), ("foot",), ("knee",), ("ankle",), ("thigh", "shank", "foot"), ("knee", "ankle"))
 
 
 def check_phase(phase: Floats) -> None:
@@ -31,7 +31,7 @@ def check_phase(phase: Floats) -> None:
     late = np.flatnonzero(np.diff(phase) <= 0.0)
     if phase[0] == 0.0 and phase[-1] == 1.0 and not len(late):
         return
-    where = f"; sample {late[0] + 2} is not after the one before" if len(late) else ""
+    where = f"; sample {late[0] + 2} is not after the one before" if len(late) else f"; it ends at {phase[-1]:g}"
     if not len(late) and phase[-1] > _PERCENT:
         where = f"; it ends at {phase[-1]:g}: divide it by {phase[-1]:g}"
         where += " (it is in percent)" if phase[-1] == 100.0 else ""
@@ -78,13 +78,8 @@ def check_gaps(phase: Floats, harmonics: int) -> None:
 
 
 def check_lengths(columns: Mapping[str, Floats]) -> None:
-    """A hip higher than any person's is one in other units than metres; one that advances upwards is another axis."""
-    advances = {name: abs(float(columns[name][-1] - columns[name][0])) for name in ("hip_x_m", "hip_y_m")}
-    if advances["hip_x_m"] <= CLOSED_LENGTH and advances["hip_y_m"] > _ADVANCE:
-        raise refused(
-            f"hip_y_m advances by {advances['hip_y_m']:.3f} m in the cycle, and hip_x_m ends where it began;"
-            " exchange them"
-        )
+    """A hip higher than any person's, or one that moves further to and fro, is one in other units than metres; one that
+    advances upwards is another axis."""
     height = float(np.abs(columns["hip_y_m"]).mean())
     if height > _HIGHEST_HIP:
         unit, factor = ("millimetres", 1000) if height > _MILLIMETRES else ("centimetres", 100)
@@ -92,71 +87,63 @@ def check_lengths(columns: Mapping[str, Floats]) -> None:
             f"column 'hip_y_m' is {height:.4g} on average, but a hip is about 0.9 m above the ground; convert hip_x_m"
             f" and hip_y_m from {unit} (divide by {factor})"
         )
+    advances = {name: abs(float(columns[name][-1] - columns[name][0])) for name in ("hip_x_m", "hip_y_m")}
+    if advances["hip_x_m"] <= CLOSED_LENGTH and advances["hip_y_m"] > _ADVANCE:
+        raise refused(
+            f"hip_y_m advances by {advances['hip_y_m']:.3f} m in the cycle, and hip_x_m ends where it began;"
+            " exchange them"
+        )
+    forward = columns["hip_x_m"] - columns["phase"] * (columns["hip_x_m"][-1] - columns["hip_x_m"][0])
+    if np.ptp(forward) > _TO_AND_FRO:
+        unit, factor = ("millimetres", 1000) if np.ptp(forward) > _HIGHEST_HIP else ("centimetres", 100)
+        raise refused(
+            f"column 'hip_x_m' moves by {np.ptp(forward):.4g} to and fro, but a hip by less than 0.1 m; convert it from"
+            f" {unit} (divide by {factor})"
+        )
 
 
 def check_angles(columns: Mapping[str, Floats]) -> tuple[str, ...]:
-    angles = {name: values for name, values in columns.items() if name.endswith("_deg")}
+    """Angles are in degrees, and those of joints agree with those of their links; sentences on doubtful ones."""
+    angles = {name.removesuffix("_deg"): values for name, values in columns.items() if name.endswith("_deg")}
     for name, values in angles.items():
         if np.abs(values).max() > 180.0:
-            raise refused(f"column '{name}': an angle of more than 180 deg")
-    warnings = []
-    if all(np.abs(values).max() < _RADIANS_SUSPECTED for values in angles.values()):
-        raise refused(
-            "all angles are below 3.2, but the columns are in degrees; convert them from radians (times 57.3)"
+            raise refused(f"column '{name}_deg': an angle of more than 180 deg; write it between -180 and 180")
+    warnings = [*check_radians(angles)]
+    contradictions = [joint for joint in LINKS_OF if np.abs(apart(angles, joint)).max() > _INCONSISTENT_ANGLE]
+    if any(shapes_apart(angles, joint) > _INCONSISTENT_ANGLE for joint in contradictions) and (
+        cause := cause_of_contradiction(angles, _INCONSISTENT_ANGLE)
+    ):
+        raise refused(f"{cause}; then the angles of the joints agree with those of their links")
+    for joint in contradictions:
+        upper, lower = LINKS_OF[joint]
+        difference, links = apart(angles, joint), f"{upper}_deg - {lower}_deg"
+        curves = _side_by_side(f"{joint}_deg", angles[joint], links, angles[upper] - angles[lower])
+        question = (
+            "is a sign reversed, or an angle measured from another posture?"
+            if shapes_apart(angles, joint) > _INCONSISTENT_ANGLE
+            else f"one of them counts from another posture, {difference.mean():+.1f} deg away"
         )
-    if mistake := _wrong_columns(angles):
-        raise refused(mistake)
-    for name, (upper, lower) in _LINKS.items():
-        joint, of_links = angles[f"{name}_deg"], angles[f"{upper}_deg"] - angles[f"{lower}_deg"]
-        apart = _apart(angles, name, (upper, lower))
-        if apart <= _INCONSISTENT_ANGLE:
-            continue
-        curves = _side_by_side(f"{name}_deg", joint, f"{upper}_deg - {lower}_deg", of_links)
-        if np.abs(joint + of_links).max() <= _INCONSISTENT_ANGLE:
-            if name == "knee" and joint.max() > -joint.min():  # it bends as a knee does: both links are wrong
-                is_exchange = np.ptp(angles["thigh_deg"]) > np.ptp(angles["shank_deg"])  # a shank swings further
-                mistake = "are exchanged" if is_exchange else "both have the opposite sign; reverse both"
-                raise refused(f"thigh_deg and shank_deg {mistake} ({curves})")
-            raise refused(f"{name}_deg has the opposite sign of {upper}_deg - {lower}_deg; reverse it ({curves})")
         warnings.append(
-            f"gait: {name}_deg differs from {upper}_deg - {lower}_deg by up to {apart:.1f} deg; is a sign reversed, or"
-            f" an angle measured from another posture? ({curves})"
+            f"gait: {joint}_deg differs from {links} by up to {np.abs(difference).max():.1f} deg; {question} ({curves})"
         )
     return tuple(warnings)
 
 
-def _wrong_columns(angles: Mapping[str, Floats]) -> str:
-    """Columns in radians, or a link's angle with the opposite sign, in a sentence: with the correction, joints agree
-    with their links; "" if nothing of this explains a difference."""
-    for names in _TOGETHER:
-        columns = [f"{name}_deg" for name in names]
-        radians = all(np.abs(angles[column]).max() < _RADIANS_SUSPECTED for column in columns)
-        if radians and _agree(angles, names, {column: np.degrees(angles[column]) for column in columns}):
-            return (
-                f"{' and '.join(columns)} stay below 3.2, and read as radians fit the other angles; convert to degrees"
-                " (times 57.3)"
-            )
-    for name in ("thigh", "shank", "foot"):
-        column = f"{name}_deg"
-        if _agree(angles, (name,), {column: -angles[column]}):
-            positive = "toe up" if name == "foot" else "its lower end forward"
-            return f"{column} has the opposite sign: {positive} is positive; reverse it"
-    return ""
-
-
-def _agree(angles: Mapping[str, Floats], names: Collection[str], corrections: Mapping[str, Floats]) -> bool:
-    """Whether the joints that involve `names` differ from their links, but not with the `corrections`."""
-    pairs = [(joint, links) for joint, links in _LINKS.items() if {joint, *links} & {*names}]
-
-    def agree(angle_columns: Mapping[str, Floats]) -> bool:
-        return all(_apart(angle_columns, joint, links) <= _INCONSISTENT_ANGLE for joint, links in pairs)
-
-    return not agree(angles) and agree({**angles, **corrections})
-
-
-def _apart(angles: Mapping[str, Floats], joint: str, links: tuple[str, str]) -> float:
-    upper, lower = (angles[f"{link}_deg"] for link in links)
-    return float(np.abs(angles[f"{joint}_deg"] - (upper - lower)).max())
+def check_radians(angles: Angles) -> list[str]:
+    """No angle of a leg that walks stays below `_RADIANS_SUSPECTED`; a sentence on an ankle alone, which may be fixed.
+    Raises `InvalidSetting` for the others."""
+    suspects = [
+        name
+        for name, values in angles.items()
+        if np.abs(values).max() < _RADIANS_SUSPECTED and np.ptp(values) > _CONSTANT
+    ]
+    ranges = ", ".join(f"{name}_deg {angles[name].min():.3g} to {angles[name].max():.3g}" for name in suspects)
+    remedy = "convert from radians (times 57.3), and compute anew what came from it"
+    if suspects == ["ankle"] and np.abs(apart(angles, "ankle")).max() < _RADIANS_SUSPECTED:
+        return [f"gait: an ankle that moves does not stay below 2 deg ({ranges}); if it moves, {remedy}"]
+    if suspects:
+        raise refused(f"no angle of a leg that walks stays below 2 deg ({ranges}); {remedy}")
+    return []
 
 
 def _side_by_side(name: str, values: Floats, other_name: str, other_values: Floats) -> str:
@@ -164,6 +151,19 @@ def _side_by_side(name: str, values: Floats, other_name: str, other_values: Floa
     rows = np.linspace(0, len(values) - 1, 5).round().astype(int)[:-1]
     curves = [", ".join(str(round(float(v))) for v in curve[rows]) for curve in (values, other_values)]
     return f"at 0, 25, 50, 75 % of the cycle {name} is {curves[0]}, {other_name} {curves[1]}"
+
+
+def spikes(errors: Mapping[str, Floats]) -> list[str]:
+    """A sentence on columns in which one sample is far from the series, and alone in it, by their `errors` (deg, m);
+    none without any."""
+    samples = []
+    for column, column_errors in errors.items():
+        row, rms = int(np.argmax(np.abs(column_errors))), float(np.sqrt(np.mean(column_errors**2)))
+        size, unit = float(np.abs(column_errors[row])), column.rpartition("_")[2]
+        if size > max(_OFF_SERIES[unit], _SPIKE * rms):
+            samples.append(f"{column} of sample {row + 1} by {size:.3g} {unit}, {size / rms:.0f} times")
+    cause = "is it an outlier, the edge of a filled gap, or are frames missing there?"
+    return [f"gait: off the series is {'; '.join(samples)} the root mean square: {cause}"] if samples else []
 
 
 def check_closed(column: str, values: Floats) -> None:

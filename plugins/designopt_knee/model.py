@@ -28,7 +28,7 @@ from designopt_knee.parameters import (
     check_ranges,
     complete,
 )
-from designopt_knee.recorded_leg import check_speed, leg_remarks
+from designopt_knee.recorded_leg import check_walk, clearance_remarks, leg_remarks
 
 if TYPE_CHECKING:
     from designopt.dynamics.simulation.side_by_side import OverRuns
@@ -151,7 +151,7 @@ class FourBarKnee:
             )
         except InvalidDesign as error:
             raise InvalidSetting("parameters", str(error)) from None
-        check_speed(self._gait_of({}), self._leg({}))
+        check_walk(self._gait_of({}), self._leg({}))
 
     def remarks(self, conditions: KneeConditions) -> list[str]:
         """Contradictions in the recorded walk of a scenario, and between it and the leg; at most `_WALKS` different
@@ -162,20 +162,19 @@ class FourBarKnee:
             self._remarked[key] = [*gait.warnings, *leg_remarks(gait, self._leg(conditions))]
         return self._remarked.get(key, [])
 
-    def study_remarks(self, parameters: Collection[str], judged: Collection[str]) -> list[str]:
-        """Whether the leg can keep a limit of its toe above the ground, on the bundled walk."""
-        leg = PARAMETER_SETS[self.parameter_set]
-        if (
-            self.parameter_set != "substitute_v1"
-            or self.gait is not None
-            or "toe_clearance" not in judged
-            or {*parameters, *self.parameters} & {*leg}
-        ):
+    def study_remarks(
+        self, parameters: Collection[str], judged: Mapping[str, tuple[float | None, float | None]]
+    ) -> list[str]:
+        """Whether the leg can keep a limit of its toe above the ground, and what the recorded swing has."""
+        least, _ = judged.get("toe_clearance", (None, None))
+        if {*parameters} & {*PARAMETER_SETS[self.parameter_set]} or "toe_clearance" not in judged:
             return []
-        return [
-            "the toe of parameter_set substitute_v1 touches the ground in every swing, whatever the damper "
-            "(toe_clearance is below 0): parameter_set substitute_v2 clears it"
-        ]
+        if self.parameter_set == "substitute_v1" and self.gait is None and not self.parameters:
+            return [
+                "the toe of parameter_set substitute_v1 touches the ground in every swing, whatever the damper "
+                "(toe_clearance is below 0): parameter_set substitute_v2 clears it"
+            ]
+        return [] if least is None else clearance_remarks(self._gait_of({}), self._leg({}), self.swing_window, least)
 
     def prepare(self) -> None:
         """Read the gait, state the equations, and compile them if there is a C compiler."""
@@ -240,7 +239,7 @@ class FourBarKnee:
         """Raise `InvalidSetting`, which names the condition, for an unusable walk."""
         if WALK & scenario.keys():
             try:
-                check_speed(self._gait_of(scenario), self._leg(scenario))
+                check_walk(self._gait_of(scenario), self._leg(scenario))
             except InvalidSetting as error:
                 name = {"gait": "gait_file", "period": "gait_period", "belt_speed": "gait_speed"}.get(error.name)
                 raise InvalidSetting(name or "gait_file", str(error)) from None

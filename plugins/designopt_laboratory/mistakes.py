@@ -48,32 +48,32 @@ class LaboratorySettings(Protocol):
     reaction_axes: str
 
 
-def setting_mistakes(trial: LaboratorySettings) -> list[InvalidSetting]:
+def setting_mistakes(settings: LaboratorySettings) -> list[InvalidSetting]:
     """The mistakes in the settings of a model, at the entry or key that each is in."""
-    mistakes = [*_unusable(trial), *_contradictions(trial)]
+    mistakes = [*_unusable(settings), *_contradictions(settings)]
     try:
-        skeleton = read_model(trial.model.content)
+        skeleton = read_model(settings.model.content)
     except ModelError as error:
-        return [InvalidSetting("model", f"{trial.model.name}: {error}"), *mistakes]
-    return [*_last_step(trial, skeleton), *_names(trial, skeleton), *_feet(trial, skeleton), *mistakes]
+        return [InvalidSetting("model", f"{settings.model.name}: {error}"), *mistakes]
+    return [*_last_step(settings, skeleton), *_names(settings, skeleton), *_feet(settings, skeleton), *mistakes]
 
 
-def marker_mistakes(trial: LaboratorySettings, conditions: Mapping[str, Any]) -> list[InvalidSetting]:
+def marker_mistakes(settings: LaboratorySettings, conditions: Mapping[str, Any]) -> list[InvalidSetting]:
     """Markers in the settings that the model of a trial does not have. Raises `TrialError` for unusable files."""
     if conditions.get("recording") is None or not (
-        trial.marker_weights or trial.weighted_markers or trial.rename_markers
+        settings.marker_weights or settings.weighted_markers or settings.rename_markers
     ):
         return []
     subject = conditions.get("subject_model")
-    model, marker_set = subject or trial.model, None if subject else trial.marker_set
+    model, marker_set = subject or settings.model, None if subject else settings.marker_set
     names = [marker.name for marker in markers_on(model, marker_set)]
     sentence = f"is not a marker of {(marker_set or model).name}"
     return [
-        *_unknown("marker_weights", trial.marker_weights, names, sentence),
-        *_unknown("weighted_markers", trial.weighted_markers, names, sentence),
+        *_unknown("marker_weights", settings.marker_weights, names, sentence),
+        *_unknown("weighted_markers", settings.weighted_markers, names, sentence),
         *(
             InvalidSetting("rename_markers", f"'{new}' {sentence}{nearest_or_all(new, names)}", key=name)
-            for name, new in trial.rename_markers.items()
+            for name, new in settings.rename_markers.items()
             if new not in names
         ),
     ]
@@ -114,12 +114,12 @@ def _unknown(setting: str, entries: Iterable[str], names: Iterable[str], sentenc
                 yield InvalidSetting(setting, message, key=name)
 
 
-def _unusable(trial: LaboratorySettings) -> Iterator[InvalidSetting]:
+def _unusable(settings: LaboratorySettings) -> Iterator[InvalidSetting]:
     """Set-up files that are not what their setting says."""
     readers: tuple[tuple[str, InputFile | None, Callable[[bytes], object]], ...] = (
-        ("scaling", trial.scaling, read_scale_setup),
-        ("tasks", trial.tasks, read_ik_setup),
-        ("marker_set", trial.marker_set, read_markers),
+        ("scaling", settings.scaling, read_scale_setup),
+        ("tasks", settings.tasks, read_ik_setup),
+        ("marker_set", settings.marker_set, read_markers),
     )
     for setting, file, reader in readers:
         try:
@@ -128,74 +128,74 @@ def _unusable(trial: LaboratorySettings) -> Iterator[InvalidSetting]:
             yield InvalidSetting(setting, f"{getattr(file, 'name', setting)}: {error}")
 
 
-def _contradictions(trial: LaboratorySettings) -> Iterator[InvalidSetting]:
+def _contradictions(settings: LaboratorySettings) -> Iterator[InvalidSetting]:
     """Two ways to scale, and a window without a duration."""
     for setting in ("scale_to_static", "measurements", "scale_factors"):
-        if trial.scaling is not None and getattr(trial, setting):
+        if settings.scaling is not None and getattr(settings, setting):
             yield InvalidSetting(setting, "the set-up 'scaling' says how to scale: give one of the two")
-    if trial.functional_joints and not (trial.scaling or trial.scale_to_static or trial.measurements):
+    if settings.functional_joints and not (settings.scaling or settings.scale_to_static or settings.measurements):
         yield InvalidSetting(
             "functional_joints",
             "they are markers of the static pose: scale to it by scaling, scale_to_static or measurements",
         )
-    if trial.window is not None and not trial.window[0] < trial.window[1]:
-        yield InvalidSetting("window", f"from {trial.window[0]:g} to {trial.window[1]:g} s is empty")
+    if settings.window is not None and not settings.window[0] < settings.window[1]:
+        yield InvalidSetting("window", f"from {settings.window[0]:g} to {settings.window[1]:g} s is empty")
 
 
-def _last_step(trial: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSetting]:
+def _last_step(settings: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSetting]:
     """A model that lacks what the last step needs."""
-    if trial.until != "angles" and not sum(body.mass for body in skeleton.bodies) > 0.0:
-        yield InvalidSetting("model", f"{trial.model.name} has no mass; the last step can be angles")
-    if STEPS.index(trial.until) >= STEPS.index("forces") and not skeleton.muscles:
-        yield InvalidSetting("until", f"{trial.model.name} has no muscle; the last step can be angles or moments")
+    if settings.until != "angles" and not sum(body.mass for body in skeleton.bodies) > 0.0:
+        yield InvalidSetting("model", f"{settings.model.name} has no mass; the last step can be angles")
+    if STEPS.index(settings.until) >= STEPS.index("forces") and not skeleton.muscles:
+        yield InvalidSetting("until", f"{settings.model.name} has no muscle; the last step can be angles or moments")
 
 
-def _names(trial: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSetting]:
+def _names(settings: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSetting]:
     """Joints, coordinates, muscles and bodies that the model does not have."""
     bodies = [body.name for body in skeleton.bodies]
-    reserve = trial.reserve if isinstance(trial.reserve, dict) else {}
-    yield from _unknown("joints", trial.joints or [], [j.name for j in skeleton.joints], "is not a joint")
-    yield from _unknown("coordinate_weights", trial.coordinate_weights, skeleton.free, "is not a free coordinate")
+    reserve = settings.reserve if isinstance(settings.reserve, dict) else {}
+    yield from _unknown("joints", settings.joints or [], [j.name for j in skeleton.joints], "is not a joint")
+    yield from _unknown("coordinate_weights", settings.coordinate_weights, skeleton.free, "is not a free coordinate")
     yield from _unknown("reserve", reserve, skeleton.free, "is not a free coordinate")
-    tracked_muscles = trial.emg.track if trial.emg else {}
+    tracked_muscles = settings.emg.track if settings.emg else {}
     yield from _unknown("emg.track", tracked_muscles, [m.name for m in skeleton.muscles], "is not a muscle")
-    yield from _unknown("scale_factors", trial.scale_factors, bodies, "is not a body of the model")
-    for name, mistake in hinge_mistakes(skeleton, trial.functional_joints):
+    yield from _unknown("scale_factors", settings.scale_factors, bodies, "is not a body of the model")
+    for name, mistake in hinge_mistakes(skeleton, settings.functional_joints):
         yield InvalidSetting("functional_joints", mistake, key=name)
-    yield from _scaled_bodies(trial, ["ground", *bodies])
+    yield from _scaled_bodies(settings, ["ground", *bodies])
     axes = ["child", "parent", "ground", *bodies]
-    if trial.reaction_axes not in axes:
-        near = nearest_or_all(trial.reaction_axes, axes)
-        yield InvalidSetting("reaction_axes", f"'{trial.reaction_axes}' is not a body of the model{near}")
-    yield from _measurements(trial, bodies)
+    if settings.reaction_axes not in axes:
+        near = nearest_or_all(settings.reaction_axes, axes)
+        yield InvalidSetting("reaction_axes", f"'{settings.reaction_axes}' is not a body of the model{near}")
+    yield from _measurements(settings, bodies)
 
 
-def _scaled_bodies(trial: LaboratorySettings, bodies: list[str]) -> Iterator[InvalidSetting]:
+def _scaled_bodies(settings: LaboratorySettings, bodies: list[str]) -> Iterator[InvalidSetting]:
     """Bodies with a factor by hand in a scaling set-up that the model does not have."""
-    if trial.scaling is None:
+    if settings.scaling is None:
         return
     try:
-        manual = read_scale_setup(trial.scaling.content).manual
+        manual = read_scale_setup(settings.scaling.content).manual
     except ModelError:  # a mistake of its own
         return
     sentence = "has a factor in <ScaleSet>, but is not a body of the model"
     for mistake in _unknown("scaling", manual, bodies, sentence):
-        yield InvalidSetting("scaling", f"{trial.scaling.name}: {mistake.message}")
+        yield InvalidSetting("scaling", f"{settings.scaling.name}: {mistake.message}")
 
 
-def _measurements(trial: LaboratorySettings, bodies: list[str]) -> Iterator[InvalidSetting]:
+def _measurements(settings: LaboratorySettings, bodies: list[str]) -> Iterator[InvalidSetting]:
     """Measurements without pairs or bodies, and their markers, bodies and axes that are not there."""
-    if not trial.measurements:
+    if not settings.measurements:
         return
-    source, setting = (trial.model, "model") if trial.marker_set is None else (trial.marker_set, "marker_set")
+    source, setting = (settings.model, "model") if settings.marker_set is None else (settings.marker_set, "marker_set")
     try:
         markers = [marker.name for marker in read_markers(source.content)]
-        markers += [marker for name, joint in trial.functional_joints.items() for marker in joint.names(name)]
+        markers += [marker for name, joint in settings.functional_joints.items() for marker in joint.names(name)]
     except ModelError as error:
         if setting == "model":  # a marker set is read above
             yield InvalidSetting(setting, f"{source.name}: {error}")
         return
-    for number, measurement in enumerate(trial.measurements):
+    for number, measurement in enumerate(settings.measurements):
         position = f"measurements.{number}"
         if not measurement.pairs or not measurement.bodies:
             missing = "bodies" if measurement.pairs else "pairs"
@@ -210,10 +210,10 @@ def _measurements(trial: LaboratorySettings, bodies: list[str]) -> Iterator[Inva
                 )
 
 
-def _feet(trial: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSetting]:
+def _feet(settings: LaboratorySettings, skeleton: OsimModel) -> Iterator[InvalidSetting]:
     """Bodies of feet that are not there, or of the other side."""
     bodies = [body.name for body in skeleton.bodies]
-    for side, body in (trial.feet or {}).items():
+    for side, body in (settings.feet or {}).items():
         if side not in SIDES:
             yield InvalidSetting("feet", f"'{side}' is no side; write right and left", key=side)
         elif body not in bodies:

@@ -31,14 +31,14 @@ from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_pos
 from designopt_laboratory.trial.records import check_records, check_source, record_mistakes, record_notes
 from designopt_laboratory.trial.steps import STEPS, Chain, Factors, Processing, Step, check_window, take_steps
 from designopt_laboratory.trial.strikes import Source
-from designopt_laboratory.trial.subject import MarkerSettings, Scaling, SubjectFiles
+from designopt_laboratory.trial.subject import MarkerSettings, Scaling, SubjectSettings
 
 #: Poses of a trial that are kept for designs with the same errors of markers.
 _KEPT_POSES = 4
 
 
 @dataclass(frozen=True)
-class Posing:
+class PoseSettings:
     """What the poses of a trial depend on: errors of markers, a factor on the `size` of the model, and the `weight` of
     some markers."""
 
@@ -52,7 +52,7 @@ class ReadTrial:
     """The files of a trial, and the poses that were computed from them, by what they depend on."""
 
     files: TrialFiles
-    poses: dict[Posing, tuple[TrialFiles, PoseSeries]] = field(default_factory=dict)
+    poses: dict[PoseSettings, tuple[TrialFiles, PoseSeries]] = field(default_factory=dict)
 
 
 @model("laboratory_trial", version=3, arrays=ARRAYS)
@@ -212,7 +212,7 @@ class LaboratoryTrial:
             if self.until != "angles":
                 check_records(prepared.files, prepared.files.window, self.feet)
             size = values["size_factor"] * conditions["size_factor"]
-            posing = Posing(_marker_errors(values, conditions), size, values["marker_weight"])
+            posing = PoseSettings(_marker_errors(values, conditions), size, values["marker_weight"])
             files, series = self._poses(prepared, posing)
             signals = self._signals(conditions, files, series.time)
             steps = take_steps(
@@ -256,11 +256,11 @@ class LaboratoryTrial:
                 dict(self.functional_joints),
             )  # fmt: skip
             markers = MarkerSettings(self.marker_set, self.rename_markers, self.marker_weights)
-            settings = SubjectFiles(self.model, scaling, markers, self.tasks, self.coordinate_weights, self.window)
+            settings = SubjectSettings(self.model, scaling, markers, self.tasks, self.coordinate_weights, self.window)
             self._last_files[key] = read_files(settings, conditions)
         return self._last_files[key]
 
-    def _poses(self, trial: ReadTrial, posing: Posing) -> tuple[TrialFiles, PoseSeries]:
+    def _poses(self, trial: ReadTrial, posing: PoseSettings) -> tuple[TrialFiles, PoseSeries]:
         """Inverse kinematics, once for what it depends on, and the files of the model that it moved."""
         if posing not in trial.poses:
             if len(trial.poses) >= _KEPT_POSES:

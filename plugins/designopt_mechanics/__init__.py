@@ -46,15 +46,15 @@ if TYPE_CHECKING:
     from designopt_mechanics.body import Body as Body
     from designopt_mechanics.contacts import Contact as Contact
     from designopt_mechanics.mechanism.mechanism import Clearance as Clearance
+    from designopt_mechanics.mechanism.mechanism import Coincidence as Coincidence
     from designopt_mechanics.mechanism.mechanism import Mechanism as Mechanism
-    from designopt_mechanics.mechanism.mechanism import Meet as Meet
     from designopt_mechanics.mechanism.mechanism import PointLoad as PointLoad
     from designopt_mechanics.motions import Ball as Ball
     from designopt_mechanics.motions import Rotate as Rotate
     from designopt_mechanics.motions import Slide as Slide
     from designopt_mechanics.springs import Spring as Spring
-    from designopt_mechanics.surfaces.over import Over as Over
     from designopt_mechanics.surfaces.over import Surface as Surface
+    from designopt_mechanics.surfaces.over import SurfaceWrap as SurfaceWrap
     from designopt_mechanics.tasks.session import draw as draw
     from designopt_mechanics.tasks.session import read_mechanism as read_mechanism
     from designopt_mechanics.tasks.session import solve as solve
@@ -71,9 +71,9 @@ Fixed: tuple[()] = ()
 _MODULES = {
     **dict.fromkeys(("Tree", "Coordinate", "Frame", "Point"), "tree"),
     **dict.fromkeys(("Rotate", "Slide", "Ball"), "motions"),
-    **dict.fromkeys(("Clearance", "Mechanism", "Meet", "PointLoad"), "mechanism.mechanism"),
+    **dict.fromkeys(("Clearance", "Coincidence", "Mechanism", "PointLoad"), "mechanism.mechanism"),
     **dict.fromkeys(("read_mechanism", "solve", "draw"), "tasks.session"),
-    **dict.fromkeys(("Over", "Surface"), "surfaces.over"),
+    **dict.fromkeys(("Surface", "SurfaceWrap"), "surfaces.over"),
     "Body": "body", "Contact": "contacts", "Spring": "springs", "Wire": "wires",
 }  # fmt: skip
 __all__ = ["Fixed", *sorted(_MODULES)]

@@ -11,13 +11,13 @@ from typing import Any
 from designopt.lazy import casadi as ca
 from designopt_mechanics.loads import Load, load_at
 from designopt_mechanics.state import TreeState
-from designopt_mechanics.surfaces.over import Over, Touched, path_over
+from designopt_mechanics.surfaces.over import SurfaceWrap, WrapContact, path_over
 from designopt_mechanics.tree import Point
 
 
 @dataclass(frozen=True)
 class Wire:
-    """From the first of `points` through the others to the last; an `Over` between two of them is a surface.
+    """From the first of `points` through the others to the last; an `SurfaceWrap` between two of them is a surface.
 
     `points` are then the points alone, and `overs` the surfaces between each and the next. Raises `ValueError` for less
     than two points, for a wire on one frame only, whose length is constant, and for surfaces at its ends, or several
@@ -26,14 +26,14 @@ class Wire:
 
     name: str
     points: tuple[Point, ...]
-    overs: tuple[tuple[Over, ...], ...] = ()
+    overs: tuple[tuple[SurfaceWrap, ...], ...] = ()
     largest_tension: Any = math.inf
 
     def __init__(
         self,
         name: str,
-        points: Sequence[Point | Over],
-        overs: Sequence[Sequence[Over]] = (),
+        points: Sequence[Point | SurfaceWrap],
+        overs: Sequence[Sequence[SurfaceWrap]] = (),
         largest_tension: Any = math.inf,
     ) -> None:
         parts = tuple(points)
@@ -42,10 +42,10 @@ class Wire:
             raise ValueError(f"wire '{name}': a surface is between two points, not at an end")
         if len(path_points) < 2:
             raise ValueError(f"wire '{name}' has {len(path_points)} points, not two or more")
-        between: list[list[Over]] = [list(items) for items in overs] or [[] for _ in path_points[1:]]
+        between: list[list[SurfaceWrap]] = [list(items) for items in overs] or [[] for _ in path_points[1:]]
         at = -1
         for part in parts:
-            if isinstance(part, Over):
+            if isinstance(part, SurfaceWrap):
                 between[at].append(part)
             else:
                 at += 1
@@ -67,7 +67,7 @@ class WirePath:
 
     length: Any
     nodes: list[tuple[str, Any, Any]]
-    touches: list[Touched]
+    touches: list[WrapContact]
     gaps: dict[str, Any]
 
 
@@ -76,7 +76,7 @@ def wire_path(state: TreeState, wire: Wire) -> WirePath:
     positions = [state.position(point) for point in wire.points]
     pulls = [ca.SX.zeros(3) for _ in positions]
     length = ca.SX(0.0)
-    touches: list[Touched] = []
+    touches: list[WrapContact] = []
     gaps: dict[str, Any] = {}
     for j, ((a, b), overs) in enumerate(zip(pairwise(positions), wire.overs, strict=True)):
         if overs:

@@ -43,14 +43,14 @@ JOINTS = ("stance_foot", "stance_knee", "hip", "head", "swing_knee", "swing_foot
 
 
 @dataclass(frozen=True)
-class Places:
+class LinkPositions:
     """Positions of the `joints` (6) and of the `centres` of mass of the links (5), (2, 1) each."""
 
     joints: Sequence[Any]
     centres: Sequence[Any]
 
 
-def places(q: Any) -> Places:
+def places(q: Any) -> LinkPositions:
     """Positions for the angles `q` (5)."""
     up = [ca.vertcat(-ca.sin(q[i]), ca.cos(q[i])) for i in range(5)]
     foot = ca.SX.zeros(2)
@@ -66,7 +66,7 @@ def places(q: Any) -> Places:
         hip - THIGH["centre"] * up[3],
         swing_knee - SHIN["centre"] * up[4],
     )
-    return Places((foot, knee, hip, head, swing_knee, swing_foot), centres)
+    return LinkPositions((foot, knee, hip, head, swing_knee, swing_foot), centres)
 
 
 def speed_of(point: Any, q: Any, w: Any) -> Any:

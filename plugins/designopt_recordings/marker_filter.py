@@ -27,7 +27,7 @@ class RecordedTrial(TypedDict):
     trial: InputFile
 
 
-class Filtered(TypedDict):
+class FilterOutputs(TypedDict):
     distortion: Annotated[float, Q("mm", "RMS of the signal that the filter removes, without the noise")]
     acceleration_noise: Annotated[float, Q("m/s^2", "RMS of the noise that remains in the accelerations of markers")]
     position_noise: Annotated[float, Q("mm", "RMS of the noise that remains in the positions of markers")]
@@ -46,7 +46,7 @@ ARRAYS = {
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class _FilledTrial:
     filling: Filling
     missing: float
     residuals: ResidualAnalysis
@@ -74,7 +74,7 @@ class MarkerFilter:
         except RecordingError as problem:
             return [f"{problem}: no result"]
 
-    def prepare_scenario(self, conditions: RecordedTrial) -> _Prepared:
+    def prepare_scenario(self, conditions: RecordedTrial) -> _FilledTrial:
         """Read the trial, fill its gaps, find its noise. Raises `Diverged` for an unusable or smoothed trial."""
         try:
             recording = read_recording(conditions["trial"])
@@ -86,11 +86,11 @@ class MarkerFilter:
             message = f"{conditions['trial'].name}: no marker shows white noise; was the recording smoothed before?"
             raise Diverged(message, reason="smoothed")
         positions, noise = filling.recording.markers[:, residuals.straight], residuals.noise[residuals.straight]
-        return _Prepared(filling, float(recording.missing().mean()), residuals, positions, noise)
+        return _FilledTrial(filling, float(recording.missing().mean()), residuals, positions, noise)
 
     def evaluate(
-        self, design: Filter, scenario: RecordedTrial, arrays: Set[str], prepared: _Prepared
-    ) -> tuple[Filtered, Mapping[str, Any]]:
+        self, design: Filter, scenario: RecordedTrial, arrays: Set[str], prepared: _FilledTrial
+    ) -> tuple[FilterOutputs, Mapping[str, Any]]:
         """Filter at the cut-off. Raises `InvalidDesign` for a cut-off that the rate excludes."""
         recording, cutoff = prepared.filling.recording, design["cutoff"]
         try:
@@ -105,7 +105,7 @@ class MarkerFilter:
         noise = float(np.sqrt(np.mean(prepared.noise**2)))
         status = prepared.filling.frames
         residual = np.sqrt(np.nanmean(prepared.residuals.residual**2, axis=(1, 2)))
-        outputs = Filtered(
+        outputs = FilterOutputs(
             distortion=1e3 * math.sqrt(float(lost.mean())),
             acceleration_noise=noise * math.sqrt(gain.acceleration),
             position_noise=1e3 * noise * math.sqrt(gain.left),

@@ -1,4 +1,4 @@
-"""A force plate: the wrench that it exerts on the subject, in the laboratory's frame."""
+"""A force plate: the wrench that it exerts on the subject, in the laboratory's frame, and its centre of pressure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.arrays import Floats
+from designopt.arrays import Floats, Mask
 from designopt_recordings.arrays import checked
 from designopt_recordings.errors import RecordingError
 
@@ -63,3 +63,25 @@ class ForcePlate:
         if not length > 0.0:
             raise RecordingError(f"the corners of plate '{self.name}' span no surface")
         return np.asarray(across / (length if across[1] > -_WALL * length else -length))
+
+    @property
+    def normal_force(self) -> Floats:
+        """(k,) N, the force on the subject across the surface, positive while it is pushed away from the plate."""
+        return np.asarray(self.force @ self.normal)
+
+    def centre_of_pressure(self, is_loaded: Mask) -> tuple[Floats, Floats]:
+        """Centre of pressure (k, 3) m and free moment (k,) N·m about the upward normal of the surface.
+
+        The wrench is the force through this point of the surface and this moment. Where not `is_loaded` (k,) the point
+        is the centre of the surface and the moment zero, so that neither carries noise or NaN on.
+        """
+        normal, centre, across = self.normal, self.centre, self.normal_force
+        if not (across[is_loaded] > 0.0).all():
+            raise RecordingError(f"plate '{self.name}' counts as loaded where its normal force is not positive")
+        about = self.moment[is_loaded] - np.cross(centre, self.force[is_loaded])
+        arm = np.cross(normal, about) / across[is_loaded, None]
+        points = np.tile(centre, (len(is_loaded), 1))
+        points[is_loaded] = centre + arm
+        free = np.zeros(len(is_loaded))
+        free[is_loaded] = (about - np.cross(arm, self.force[is_loaded])) @ normal
+        return points, free

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from designopt_recordings.loads.contacts import contacts
-from designopt_recordings.loads.pressure import normal_force
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 
@@ -43,4 +42,4 @@ def _plate(plate: ForcePlate) -> str:
     if not plate_contacts:
         return f"{plate.name}: unloaded"
     times = ", ".join(f"{c.start:.3f}-{c.end:.3f} s{'' if c.is_complete else ' (cut off)'}" for c in plate_contacts)
-    return f"{plate.name}: up to {np.nanmax(normal_force(plate)):.0f} N, in contact {times}"
+    return f"{plate.name}: up to {np.nanmax(plate.normal_force):.0f} N, in contact {times}"

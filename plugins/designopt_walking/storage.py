@@ -9,11 +9,11 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.write import storage_text
 from designopt_recordings.table import TimeTable
 
-from designopt.collocation import PhaseSolution, Sampled, sampled
+from designopt.collocation import PhaseSolution, SampledTrajectory, sampled
 from designopt_walking.walker import Walker
 
 
-def guess_from_table(walker: Walker, table: TimeTable) -> Sampled:
+def guess_from_table(walker: Walker, table: TimeTable) -> SampledTrajectory:
     """Trajectories of a walker from states and controls as OpenSim writes them: ``.../knee_angle_r/value``,
     ``/speed``, ``/soleus_r/activation``, ``/soleus_r`` (excitation), ``/lumbarAct``.
 

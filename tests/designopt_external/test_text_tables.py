@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
-from designopt_external.program.sources import Missing, SourceSection, place_of_table, read
+from designopt_external.program.sources import MissingResult, SourceSection, place_of_table, read
 
 from designopt.cli import main
 
@@ -66,7 +66,7 @@ def test_dates_ranges_and_single_numbers_with_a_sign_inside_stay_one_field(line:
     ],
 )
 def test_a_table_whose_rows_are_in_doubt_is_refused_with_the_line(text: str, column: int, message: str) -> None:
-    with pytest.raises(Missing) as refused:
+    with pytest.raises(MissingResult) as refused:
         numbers(text, column=column)
     assert message in str(refused.value)
 

@@ -12,7 +12,7 @@ from designopt_mechanics.model_file.reading import read
 from designopt_mechanics.model_file.wire_arms import WireArms
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.surfaces.circle import around_cylinder, around_sphere
-from designopt_mechanics.surfaces.over import Over, Surface, SurfaceError
+from designopt_mechanics.surfaces.over import Surface, SurfaceError, SurfaceWrap
 from designopt_mechanics.tasks.model import MechanismModel
 from designopt_mechanics.wires import lengths, moment_arms, pulls, wire_path
 
@@ -66,7 +66,9 @@ def test_a_path_in_the_way_of_a_surface_is_that_of_muscles_and_its_arms_are_its_
 ) -> None:
     _, state = hand_and_ball()
     surface = Surface("s", Point("ball", (0.01, 0.02, 0.0)), 0.07, axis)
-    wire = Wire("w", (Point("ground", (0.3, 0.1, 0.2)), Over(surface, side=side), Point("hand", (-0.2, 0.05, 0.1))))
+    wire = Wire(
+        "w", (Point("ground", (0.3, 0.1, 0.2)), SurfaceWrap(surface, side=side), Point("hand", (-0.2, 0.05, 0.1)))
+    )
     path = wire_path(state, wire)
     R = moment_arms(state, [wire])
     work = generalised_force(state, pulls(state, [wire], ca.SX(3.0)))
@@ -113,7 +115,7 @@ def test_the_moment_arm_of_a_cable_fixed_to_the_rim_of_its_drum_is_the_radius(tu
     tree = Tree((Coordinate("angle"),), (Frame("drum", motions=(Rotate((0, 0, 1), "angle"),), body=Body(1.0)),))
     state = TreeState(tree, ca.SX.sym("z", 1))
     drum = Surface("drum", Point("drum"), 0.1, (0, 0, 1))
-    over = Over(drum, 1 if turn > 0 else -1)
+    over = SurfaceWrap(drum, 1 if turn > 0 else -1)
     cable = Wire("cable", (Point("ground", (0.3, turn * 1.0, 0.2)), over, Point("drum", (0.1, 0.0, 0.0))))
     evaluate = ca.Function(
         "of",
@@ -147,7 +149,7 @@ def test_a_winch_winds_any_number_of_turns(turn: int, starts_on_drum: bool) -> N
         Point("drum", (0, 0.1, 0)),
         Point("boom", (0.3, -2, 0)),
     )
-    over = Over(drum, 1 if turn > 0 else -1)
+    over = SurfaceWrap(drum, 1 if turn > 0 else -1)
     cable = Wire("cable", (end, over, load) if starts_on_drum else (load, over, end))
     path = wire_path(state, cable)
     evaluate = ca.Function("of", [state.z], [path.length, path.touches[0].angle, moment_arms(state, [cable])])

@@ -62,7 +62,7 @@ def test_the_report_has_the_intervals_the_fit_and_what_is_determined_least(resul
     assert section is not None
     assert [figure.title for figure in section.figures] == ["Fit", "Residuals"]
     unknowns, correlations = section.tables
-    assert unknowns.columns[4] == "95% from"
+    assert unknowns.columns[4] == "95 % from"
     assert [row[1] for row in unknowns.rows][:3] == list(TRUTH)
     assert len(correlations.rows) == 5
     assert any("drag and friction" in finding for finding in section.findings)

@@ -10,7 +10,7 @@ import numpy as np
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.walker import Walker
 
-from designopt.collocation import Mesh, PhaseSolution, Sampled, hermite_simpson, sampled
+from designopt.collocation import Mesh, PhaseSolution, SampledTrajectory, hermite_simpson, sampled
 
 _PREFIXES = {"act_": "activation_", "exc_": "excitation_", "R_": "help_"}
 
@@ -28,7 +28,7 @@ def columns(file: Path) -> dict[str, Any]:
     return names
 
 
-def guess(file: Path, names: list[str]) -> Sampled:
+def guess(file: Path, names: list[str]) -> SampledTrajectory:
     """The reference as a guess of these variables."""
     values = columns(file)
     return sampled(values["time"], {name: values[name] for name in names if name in values})

@@ -59,10 +59,10 @@ class Recorded:
     """The reference walk, whose effort and change with the mesh grow with the stiffness; stiff springs sink in, stiffer
     ones are not solved."""
 
-    def declares(self) -> designopt.Declared:
+    def declares(self) -> designopt.Declaration:
         """The parts of a page that predicted walks propose."""
         walk = find("model", "walk_predict").build({"device": "hip_springs"})
-        return designopt.Declared(plots=walk.declares().plots)
+        return designopt.Declaration(plots=walk.declares().plots)
 
     def evaluate(
         self, design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: frozenset[str]

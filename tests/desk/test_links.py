@@ -10,7 +10,7 @@ from command import designopt as command
 from serving import SPRINGS, desk
 
 from designopt.desk.runs import Runs
-from designopt.desk.views import Refused
+from designopt.desk.views import Refusal
 from designopt.store import safe_files
 
 STUDY = SPRINGS.replace("SAMPLES", "4")
@@ -102,7 +102,7 @@ def test_a_run_and_its_output_go_through_no_link(folder, replaced):
     outside = replace_by_link(folder / replaced)
     before = contents(outside)
     assert runs.last_output(store) == ""
-    with pytest.raises(Refused, match=LINK):
+    with pytest.raises(Refusal, match=LINK):
         runs.resume(store)
     assert contents(outside) == before
 

@@ -300,6 +300,22 @@ def test_phases_that_follow_each_other_are_one_figure_with_their_changes_marked(
     assert "down from 1 s" in section.figures[1].note
 
 
+def test_limits_of_a_state_are_those_of_all_phases_where_one_of_them_reaches_one(detour):
+    limits = {"up": (-0.5, 3.0), "down": (0.0, 2.0)}
+    phases = {name: replace(p, bounds={**p.bounds, "x": limits[name]}) for name, p in detour.phases.items()}
+    limited = replace(detour, phases=phases)
+    states = trajectories(result(record(limited))).figures[1].plot
+    first_row = [trace for trace in states["data"] if trace["yaxis"] == "y"]
+    dashed = [trace for trace in first_row if trace["mode"] == "lines" and trace["line"].get("dash") == "dash"]
+    assert [tuple(trace["y"]) for trace in dashed] == [(-0.5, -0.5), (3.0, 3.0), (0.0, 0.0), (2.0, 2.0)]
+    assert [tuple(trace["x"]) for trace in dashed] == [(0.0, 1.0)] * 2 + [(1.0, 2.0)] * 2
+
+    (up, down) = activity(limited)
+    assert up == ("x", "up", 0.0, 0.0)
+    assert down[:3] == ("x", "down", 0.0)
+    assert down[3] > 0.0
+
+
 def test_the_path_lies_beside_its_obstacles(detour):
     obstacles = [{"x": 1.0, "y": 0.4, "radius": 0.2, "name": "tree"}, {"corners": [[0, 1], [0.5, 1], [0.5, 1.5]]}]
     figure = trajectories(result(record(detour)), path=["x", "y"], obstacles=obstacles).figures[0]

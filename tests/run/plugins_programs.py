@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from designopt.plugin import InvalidSetting, solver
-from designopt.problem import Solved
+from designopt.problem import ProgramSolution
 
 
 class Halves:
@@ -32,7 +32,9 @@ class Halves:
         ok = x[0] != settings.fails
         figures = {"optimum(a)": value, "program(objective)": value**2}
         reason = "solved" if ok else "stuck"
-        return Solved(ok, figures, {"course": np.full(3, value)}, reason, f"at {value:g}", value if ok else None)
+        return ProgramSolution(
+            ok, figures, {"course": np.full(3, value)}, reason, f"at {value:g}", value if ok else None
+        )
 
 
 @solver("halving", version=1)

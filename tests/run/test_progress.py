@@ -17,16 +17,16 @@ from designopt.run.progress import (
     JsonLines,
     LiveLine,
     PlainLines,
-    Silent,
+    SilentProgress,
     Snapshot,
     clock,
     duration,
     event_text,
     line,
     progress,
+    snapshot,
 )
 from designopt.run.runner import run_study
-from designopt.run.snapshot import snapshot
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Scenario, Tolerance, Tolerances, Validation
@@ -149,7 +149,7 @@ def test_a_display_that_was_never_used_leaves_the_terminal_alone():
 
 
 def test_the_display_is_chosen_by_mode_and_stream():
-    assert isinstance(progress("none"), Silent)
+    assert isinstance(progress("none"), SilentProgress)
     assert isinstance(progress("json"), JsonLines)
     assert isinstance(progress("auto", io.StringIO()), PlainLines)
     assert isinstance(progress("line", io.StringIO()), PlainLines)

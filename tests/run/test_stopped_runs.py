@@ -127,7 +127,8 @@ def test_the_numbers_of_records_are_right_after_a_kill(tmp_path):
         db.commit()
     assert all(noted[table] <= counts[table] for table in counts)
     result = Result.open(store, study(0.005, "serial"))
-    assert result.counts["evaluations"] == counts["evaluation"]
+    # The last design has no result yet if the kill came between its two scenarios.
+    assert counts["evaluation"] - result.counts["evaluations"] in (0, 1)
     assert folder.store_entry("s", store, *folder.stamp_of(store)).evaluations == counts["evaluation"]
     with Store.resume(store, result.study, result.problem):
         pass

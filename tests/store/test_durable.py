@@ -14,9 +14,8 @@ from designopt.problem import Problem
 from designopt.run.runner import run_study
 from designopt.store.disk.arrays import array_reference, write_arrays
 from designopt.store.disk.durable import append_durably, make_folder_durably, write_durably
-from designopt.store.disk.explain import explain
 from designopt.store.disk.lock import Lock, at_work, process_start
-from designopt.store.errors import StoreError
+from designopt.store.errors import StoreError, explain
 from designopt.store.journal.rebuild import rebuild
 from designopt.store.journal.writer import Journal
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 
-from designopt.plugin import Array, Declared, InputFile, PluginError, Quantity, Use, model, with_declared
+from designopt.plugin import Array, Declaration, InputFile, PluginError, Quantity, Use, model, with_declared
 from designopt.problem import Problem
 from designopt.store import archive
 from designopt.study.language.errors import StudyError
@@ -129,11 +129,11 @@ class Declares:
     leg: InputFile
     clash: str = ""
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         names = [muscle.name for muscle in read_model_file(self.leg, Leg)["muscle"]]
         inputs = {f"strength_{n}": Quantity("", f"strength of {n}", gt=0.0, le=2.0) for n in names}
         inputs |= {self.clash: Quantity()} if self.clash else {}
-        return Declared(
+        return Declaration(
             inputs=inputs,
             outputs={f"force_{n}": Quantity("N", f"force of {n}", ge=0.0) for n in names},
             arrays={f"path_{n}": Array(("point",), "m") for n in names},
@@ -212,9 +212,9 @@ def test_inputs_that_the_settings_do_not_have_are_left_out() -> None:
 
         absent: str = "length"
 
-        def declares(self) -> Declared:
+        def declares(self) -> Declaration:
             """The input that these settings lack."""
-            return Declared(without=frozenset({self.absent}))
+            return Declaration(without=frozenset({self.absent}))
 
         def evaluate(self, design: BareLength, scenario: Mapping[str, Any]) -> BareForce:
             """No force."""
@@ -231,9 +231,9 @@ def test_units_that_depend_on_settings_are_those_of_bare_numbers_too() -> None:
     class DeclaresUnits:
         """Numbers without annotations of their own."""
 
-        def declares(self) -> Declared:
+        def declares(self) -> Declaration:
             """Their units."""
-            return Declared(units={"length": "mm", "force": "N"})
+            return Declaration(units={"length": "mm", "force": "N"})
 
         def evaluate(self, design: BareLength, scenario: Mapping[str, Any]) -> BareForce:
             """A spring."""

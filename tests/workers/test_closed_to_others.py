@@ -10,13 +10,13 @@ from distributed import Client
 from distributed.core import connect
 
 from designopt.workers.pools.certificates import temporary_security
-from designopt.workers.pools.local import Local
+from designopt.workers.pools.local import LocalWorkers
 
 
 @pytest.fixture(scope="module")
 def addresses():
     """Every address that a run on local workers listens at: scheduler, workers, their nannies; and their pages."""
-    local = Local("0", 1, Path("s"))
+    local = LocalWorkers("0", 1, Path("s"))
     try:
         (worker,) = local.client.scheduler_info(n_workers=-1)["workers"].items()
         places = [local.cluster.scheduler_address, worker[0], worker[1]["nanny"]]
@@ -57,7 +57,7 @@ def test_a_client_without_the_certificate_cannot_run_code(addresses):
 
 
 def test_the_run_itself_is_answered():
-    local = Local("1", 1, Path("s"))
+    local = LocalWorkers("1", 1, Path("s"))
     try:
         assert list(local.client.run(lambda: 7).values()) == [7]
         options = local.cluster.security.get_connection_args("client")

@@ -19,7 +19,7 @@ from designopt.run.runner import run_study
 from designopt.store.errors import FailurePolicyStop, WorkersError
 from designopt.study.study import Stage
 from designopt.workers.carriers.tasks import Tasks
-from designopt.workers.pools.local import Local
+from designopt.workers.pools.local import LocalWorkers
 from designopt.workers.supervision.supervisor import Supervisor
 
 MODELS = Path(__file__).with_name("plugins_clusters.py")
@@ -230,7 +230,7 @@ def test_a_result_that_cannot_be_fetched_holds_up_its_own_chunk_only(tmp_path, m
     def count(snapshot):
         later[0] = snapshot.evaluations
 
-    streams = Local.carrier
+    streams = LocalWorkers.carrier
 
     def tasks(self, ends):
         streams(self, ends)  # which hears that the workers are fit
@@ -238,7 +238,7 @@ def test_a_result_that_cannot_be_fetched_holds_up_its_own_chunk_only(tmp_path, m
 
     monkeypatch.setattr("designopt.workers.auto.can_fork", lambda: False)
     monkeypatch.setattr(distributed.Scheduler, "gather", gather_later)
-    monkeypatch.setattr(Local, "carrier", tasks)
+    monkeypatch.setattr(LocalWorkers, "carrier", tasks)
     result = run_study(trouble("diverge", count=100, pause=0.01), tmp_path / "s", progress=Recorder(at_update=count))
     assert result.counts["evaluations"] == 100
     assert waited

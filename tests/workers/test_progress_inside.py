@@ -15,7 +15,7 @@ import designopt
 from designopt import evaluation_progress
 from designopt.run.progress import Snapshot, line
 from designopt.run.runner import run_study
-from designopt.store.progress_note import Running, running
+from designopt.store.progress_note import ProgressNote, running
 
 
 @pytest.mark.parametrize("executor", ["serial", "dask"])
@@ -69,7 +69,7 @@ def test_texts_of_steps_precede_what_is_reported_inside():
 
 
 def test_a_note_that_is_damaged_or_too_long_is_no_note(tmp_path):
-    Running(tmp_path).note([(1, 0.5, "x"), (2, None, "y")])
+    ProgressNote(tmp_path).note([(1, 0.5, "x"), (2, None, "y")])
     assert running(tmp_path) == ((1, 0.5, "x"), (2, None, "y"))
     for text in ("[[1]]", "{", "7", "[[1, 2, 3" + " " * 2**21):
         (tmp_path / "running.json").write_text(text)

@@ -9,7 +9,7 @@ from distributed import Status
 from distributed.protocol.serialize import Serialized, serialize
 
 from designopt.workers.carriers import streams
-from designopt.workers.carriers.carrier import Gone
+from designopt.workers.carriers.carrier import WorkerEnd
 from designopt.workers.carriers.streams import Streams
 from designopt.workers.executor import Chunk
 from designopt.workers.remote.chunks import CHUNK, FIT, RESULT, RETURN, RETURNED, ChunkQueue
@@ -86,7 +86,7 @@ def test_chunks_of_a_worker_that_is_gone_are_reported_and_it_gets_no_more(cluste
     cluster.submit(1, 2, 3)
     del cluster.workers["a"]
     cluster.plugin.remove_worker(cluster, "a", stimulus_id="s")
-    assert [cluster.ends.get_nowait() for _ in range(2)] == [(1, Gone("a")), (3, Gone("a"))]
+    assert [cluster.ends.get_nowait() for _ in range(2)] == [(1, WorkerEnd("a")), (3, WorkerEnd("a"))]
     cluster.submit(4, 5)
     assert cluster.chunks()[3:] == [("b", 4)]
 

@@ -95,7 +95,7 @@ def test_a_soft_limit_is_raised_for_the_run_and_put_back(tmp_path):
 
 
 def test_a_worker_that_has_left_with_its_nanny_is_replaced():
-    workers = local.Local("test", 1, Path("s"))
+    workers = local.LocalWorkers("test", 1, Path("s"))
     try:
         (first,) = workers.cluster.workers.values()
         workers.cluster.sync(first.close)

@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.estimation.measurements import Measurements
-from designopt.collocation.statement.guess import Guess, Sampled
+from designopt.collocation.statement.guess import Guess, SampledTrajectory
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError, check_names
 from designopt.collocation.statement.symbols import Ends, Symbols
@@ -151,5 +151,5 @@ def measured_guess(problem: TrajectoryProblem) -> Guess:
                     order
                 ]
                 values[name] = np.interp(times, samples.times[has_weight][order], measured_values)
-        phases[phase.name] = Sampled(fractions, values, phase.t0, phase.tf)
+        phases[phase.name] = SampledTrajectory(fractions, values, phase.t0, phase.tf)
     return Guess(dict(phases))

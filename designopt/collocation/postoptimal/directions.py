@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats, Indices
-from designopt.collocation.statement.problem import Continued, Phase, TrajectoryProblem
+from designopt.collocation.statement.problem import ContinuedTime, Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.collocation.transcription.boxes import ProgramBounds
@@ -35,7 +35,7 @@ def all_names(problem: TrajectoryProblem) -> list[str]:
     entries = Counter(name for _, name in data)
     names += [*entries, *(f"{phase}.{name}" for phase, name in data if entries[name] > 1)]
     for phase in problem.phases:
-        if isinstance(phase.t0, float) and not isinstance(phase.t0, Continued) and not _is_timed(phase):
+        if isinstance(phase.t0, float) and not isinstance(phase.t0, ContinuedTime) and not _is_timed(phase):
             names.append(f"{phase.name}.t0")
         if isinstance(phase.tf, float) and not _is_timed(phase):
             names.append(f"{phase.name}.tf")
@@ -102,7 +102,7 @@ def _moves(
         elif entry in ("t0", "tf") and not _is_timed(phase):
             yield from _time_directions(problem, transcription, i, entry)
             following = problem.phases[i + 1] if entry == "tf" and i + 1 < len(problem.phases) else None
-            if following is not None and isinstance(following.t0, Continued):
+            if following is not None and isinstance(following.t0, ContinuedTime):
                 yield from _time_directions(problem, transcription, i + 1, "t0")
         elif side in ("initial", "final") and variable in getattr(phase, side):
             phase_layout, names = transcription.layout.phases[i], transcription.problem_functions.points[i].names

@@ -156,7 +156,7 @@ def factorised(hessian: Any, jacobian: Any) -> Any:
     """The factors of the matrix of the conditions, or None if it is singular."""
     K = matrix(hessian, jacobian)
     if not K.shape[0]:
-        return _Nothing()
+        return _EmptyFactors()
     try:
         factors = scipy.sparse.linalg.splu(K)
     except RuntimeError:  # a pivot is exactly zero
@@ -169,7 +169,7 @@ def factorised(hessian: Any, jacobian: Any) -> Any:
     return factors if condition < SINGULAR else None
 
 
-class _Nothing:
+class _EmptyFactors:
     """The factors of a matrix without rows."""
 
     def solve(self, right: Floats) -> Floats:

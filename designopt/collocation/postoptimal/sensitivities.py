@@ -194,7 +194,9 @@ def _by_numbers(
     return derivatives[0], derivatives[1 : 1 + n], derivatives[1 + n :]
 
 
-def _phase_sensitivities(transcription: Transcription, i: int, dx: Floats, moves: Directions) -> PhaseSensitivities:
+def _phase_sensitivities(
+    transcription: Transcription, i: int, dx: Floats, directions: Directions
+) -> PhaseSensitivities:
     layout, point = transcription.layout.phases[i], transcription.problem_functions.points[i]
     mesh = layout.mesh
     at_points = dx[layout.point]  # (points, variables, k)
@@ -202,7 +204,7 @@ def _phase_sensitivities(transcription: Transcription, i: int, dx: Floats, moves
     point_changes = np.concatenate([*left, at_points])
     point_changes[: mesh.first, : point.nx] = dx[layout.states[: mesh.first]]
     fixed_times = iter(layout.constants + len(point.constant_names) + np.arange(2))
-    begin, end = (dx[layout.times[t]] if t in layout.times else moves.numbers[next(fixed_times)] for t in TIMES)
+    begin, end = (dx[layout.times[t]] if t in layout.times else directions.numbers[next(fixed_times)] for t in TIMES)
     fractions = mesh.fractions[:, None]
     values = {name: point_changes[:, j] for j, name in enumerate(point.names)}
     return PhaseSensitivities((1.0 - fractions) * begin + fractions * end, values)

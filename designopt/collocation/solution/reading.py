@@ -127,15 +127,15 @@ def read_solution(
         parameters={name: float(x[k]) for name, k in parameters.items()},
         parameter_bounds={name: bounds.box(k) for name, k in parameters.items()},
         parameter_units={v.name: v.unit for v in problem.variables},
-        parameter_multipliers=Deferred(multipliers.parameter_multipliers),
+        parameter_multipliers=LazyMapping(multipliers.parameter_multipliers),
         violation=constraints.violation,
         iterations=int(end.stats.get("iter_count", 0)),
         history=_history(end.stats, transcription.cost_scale),
         timing=timing,
         iterate=iterate,
         constraints=constraints,
-        multipliers=Deferred(multipliers.limit_multipliers),
-        data_sensitivity=Deferred(multipliers.data_multipliers),
+        multipliers=LazyMapping(multipliers.limit_multipliers),
+        data_sensitivity=LazyMapping(multipliers.data_multipliers),
         scales=scales_by_name(problem_functions, transcription),
     )
 
@@ -146,7 +146,7 @@ def _phase(
     transcription: Transcription,
     program_bounds: ProgramBounds,
     x: Floats,
-    of_points: PhaseValues,
+    point_values: PhaseValues,
     multipliers: NamedMultipliers,
 ) -> PhaseSolution:
     phase, layout, point = problem.phases[i], transcription.layout.phases[i], transcription.problem_functions.points[i]
@@ -158,7 +158,7 @@ def _phase(
         ("algebraic", system.algebraic),
     ]
     outputs = [(j, v) for j, v in enumerate(point.outputs) if v.name not in point.names]
-    all_points, rates, at_outputs = layout.at_points(x).copy(), of_points.rates, of_points.outputs
+    all_points, rates, at_outputs = layout.at_points(x).copy(), point_values.rates, point_values.outputs
     if mesh.first:
         first = mesh.left[None, :]
         all_points, rates, at_outputs = (
@@ -166,7 +166,7 @@ def _phase(
             for of_collocated in (all_points, rates, at_outputs)
         )
         all_points[: mesh.first, : point.nx] = x[layout.states[: mesh.first]]
-    rates = rates / of_points.duration
+    rates = rates / point_values.duration
     bounds, ends = {}, {}
     for j, name in enumerate(point.names):
         inner = layout.point[0, j]
@@ -181,9 +181,9 @@ def _phase(
     return PhaseSolution(
         name=phase.name,
         mesh=mesh,
-        t0=of_points.t0,
-        tf=of_points.tf,
-        times=of_points.t0 + mesh.fractions * of_points.duration,
+        t0=point_values.t0,
+        tf=point_values.tf,
+        times=point_values.t0 + mesh.fractions * point_values.duration,
         values={
             **{name: all_points[:, j] for j, name in enumerate(point.names)},
             **{v.name: at_outputs[:, j] for j, v in outputs},
@@ -193,13 +193,13 @@ def _phase(
         units={v.name: v.unit for _, table in tables for v in table} | {v.name: v.unit for _, v in outputs},
         bounds=bounds,
         ends=ends,
-        path=dict(zip(names, of_points.path.T, strict=True)),
+        path=dict(zip(names, point_values.path.T, strict=True)),
         path_limits={n: (phase.path[_stem(n)].low, phase.path[_stem(n)].high) for n in names},
-        integrals=dict(zip(phase.integrals, of_points.integrals.tolist(), strict=True)),
-        costates=Deferred(lambda: multipliers.state_multipliers(i)),
-        end_multipliers=Deferred(lambda: multipliers.end_multipliers(i)),
-        bound_multipliers=Deferred(lambda: multipliers.bound_multipliers(i)),
-        path_multipliers=Deferred(lambda: multipliers.path_multipliers(i)),
+        integrals=dict(zip(phase.integrals, point_values.integrals.tolist(), strict=True)),
+        costates=LazyMapping(lambda: multipliers.state_multipliers(i)),
+        end_multipliers=LazyMapping(lambda: multipliers.end_multipliers(i)),
+        bound_multipliers=LazyMapping(lambda: multipliers.bound_multipliers(i)),
+        path_multipliers=LazyMapping(lambda: multipliers.path_multipliers(i)),
     )
 
 
@@ -268,7 +268,7 @@ def _history(stats: Mapping[str, Any], cost_scale: float) -> dict[str, Floats]:
 Value = TypeVar("Value")
 
 
-class Deferred(Mapping[str, Value]):
+class LazyMapping(Mapping[str, Value]):
     """A mapping whose entries are computed together, by `compute`, at the first access."""
 
     def __init__(self, compute: Callable[[], Mapping[str, Value]]) -> None:

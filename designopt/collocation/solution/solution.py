@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt.arrays import Floats
+from designopt.arrays import Floats, Mask
 from designopt.collocation.statement.mesh import Mesh
-from designopt.collocation.statement.symbols import Named
+from designopt.collocation.statement.symbols import NamedEntries
 from designopt.collocation.transcription.layout import Block
 
 
@@ -243,7 +243,7 @@ class PhaseSolution:
         fractions = (t - self.t0) / (self.tf - self.t0)
         if not ((fractions >= -1e-9) & (fractions <= 1.0 + 1e-9)).all():
             raise ValueError(f"times must be between {self.t0:g} and {self.tf:g}")
-        return Named(self.at(np.clip(fractions, 0.0, 1.0)), "variable")
+        return NamedEntries(self.at(np.clip(fractions, 0.0, 1.0)), "variable")
 
     @cached_property
     def saturation(self) -> dict[str, tuple[float, float]]:
@@ -382,12 +382,18 @@ def _is_range(low: float, high: float) -> bool:
     return low < high and (math.isfinite(low) or math.isfinite(high))
 
 
-def _shares_at_limits(values: Floats, weights: Floats, limits: Limits) -> tuple[float, float]:
-    """Shares of time, points weighted by `weights` (n,), that `values` (n,) spend at the lower and the upper limit."""
+def at_limits(values: Floats, limits: Limits) -> tuple[Mask, Mask]:
+    """Where `values` (n,) are at the lower and at the upper limit."""
     low, high = limits
     sizes = [abs(limit) for limit in limits if math.isfinite(limit)]
     near = AT_BOUND * (high - low if len(sizes) == 2 else max(1.0, *sizes))
-    return float(weights @ (values <= low + near)), float(weights @ (values >= high - near))
+    return values <= low + near, values >= high - near
+
+
+def _shares_at_limits(values: Floats, weights: Floats, limits: Limits) -> tuple[float, float]:
+    """Shares of time, points weighted by `weights` (n,), that `values` (n,) spend at the lower and the upper limit."""
+    at_low, at_high = at_limits(values, limits)
+    return float(weights @ at_low), float(weights @ at_high)
 
 
 @lru_cache(maxsize=1)

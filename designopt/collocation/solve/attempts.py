@@ -15,7 +15,7 @@ from designopt.collocation.solve.ipopt import ADAPTIVE
 from designopt.collocation.solve.outcomes import ADAPTIVE_BARRIER, Way, first_success
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.scaling import WIDEST
-from designopt.collocation.statement.guess import Guess, Sampled
+from designopt.collocation.statement.guess import Guess, SampledTrajectory
 from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import Box
@@ -119,7 +119,7 @@ def _with_moved_boxes(problem: TrajectoryProblem, motion: Guess, share: float) -
 
 
 def _with_scaled_times(program: Program, problem: TrajectoryProblem, guess: Guess | None, factor: float) -> Solution:
-    phases: dict[str, Sampled] = {}
+    phases: dict[str, SampledTrajectory] = {}
     before, shift = 0.0, 0.0
     for phase in problem.phases:
         trajectory = (guess or Guess()).phases.get(phase.name)
@@ -129,7 +129,7 @@ def _with_scaled_times(program: Program, problem: TrajectoryProblem, guess: Gues
         values = {**default.at(fractions), **(trajectory.at(fractions) if trajectory else {})}
         t0 = default.t0 + shift if phase.t0 is None else default.t0
         tf = float(np.clip(t0 + factor * (default.tf - default.t0), *phase.tf_range))
-        phases[phase.name] = Sampled(fractions, values, t0, tf if t0 < tf else t0 + (default.tf - default.t0))
+        phases[phase.name] = SampledTrajectory(fractions, values, t0, tf if t0 < tf else t0 + (default.tf - default.t0))
         shift = phases[phase.name].tf - default.tf
     return program.attempt(problem, guess=rolled(problem, Guess(phases, (guess or Guess()).parameters)))
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.collocation.solution.explain import KEPT, worst_violations
-from designopt.collocation.solution.solution import Attempt, PhaseSolution, Solution, Status
+from designopt.collocation.solution.explain import KEPT, WORST, worst_violations
+from designopt.collocation.solution.solution import Attempt, PhaseSolution, Solution, Status, at_limits
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.stated_values import ProblemError
 
@@ -73,8 +73,10 @@ def against_ringing(phase: PhaseSolution, controls: Sequence[str]) -> str:
         ways += ["state midpoint_control: linear"] if free_midpoints else []
         ways.append("limit or penalise its rate (rates of the solver collocation, with_rates in Python)")
     if rate_controls:
+        is_penalised = all(f"{name}{OF_RATE}_squared" in phase.integrals for name in rate_controls)
         ways.append(
-            f"give the rate of {', '.join(rate_controls)} a penalty (Rate(penalty=...)), or take fewer intervals"
+            f"give the rate of {', '.join(rate_controls)} a {'larger ' if is_penalised else ''}penalty (under rates of"
+            " the solver collocation, Rate in Python), or take fewer intervals"
         )
     return ", or ".join(ways)
 
@@ -148,8 +150,34 @@ def _saturation_sentences(solution: Solution) -> Iterator[str]:
             for share, limit in zip(shares, limits, strict=True)
             if share >= OFTEN
         ]
+        texts += _bounds_beside_violations(solution, phase)
     if texts:
         yield f"On bounds: {'; '.join(texts)}."
+
+
+def _bounds_beside_violations(solution: Solution, phase: PhaseSolution) -> list[str]:
+    """Variables that are at a bound for a short time, other than by a fixed end, in a phase with one of the worst
+    violations, the nearest to these first; at most `WORST`."""
+    violations = worst_violations(solution.constraints, solution.phases)
+    worst_times = np.array([v.time for v in violations if v.phase == phase.name and math.isfinite(v.time)])
+    if not len(worst_times):
+        return []
+    distances = np.abs(phase.times[:, None] - worst_times).min(axis=1)
+    texts = []
+    for name, shares in phase.saturation.items():
+        limits = phase.bounds[name]
+        sides = zip(("lower", "upper"), limits, shares, at_limits(phase.values[name], limits), strict=True)
+        for side, limit, share, is_at in sides:
+            for slot, (low, high) in zip((0, -1), phase.ends.get(name, ()), strict=False):
+                is_at[slot] &= low != high
+            if share < OFTEN and is_at.any():
+                slot = np.flatnonzero(is_at)[distances[is_at].argmin()]
+                unit = f" {phase.units[name]}".rstrip()
+                text = (
+                    f"{name} of {phase.name} is at its {side} bound of {limit:.4g}{unit} at {phase.times[slot]:.4g} s"
+                )
+                texts.append((distances[slot], text))
+    return [text for _, text in sorted(texts)[:WORST]]
 
 
 def _parameters_at_bounds(solution: Solution) -> Iterator[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,6 +12,7 @@ from designopt.arrays import Floats
 from designopt.collocation.solution.reading import Reader
 from designopt.collocation.statement.expressions import nodes, operation, quoted
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
+from designopt.collocation.transcription.functions.tables import grid
 from designopt.lazy import casadi as ca
 
 #: Share of the span of a grid by which an argument may leave it: the tolerance of bounds.
@@ -59,7 +58,7 @@ def _calls_of(functions: ProblemFunctions) -> list[list[Any]]:
     expressions = [(point.equations(range(len(point.integrands)))[0], point.arguments) for point in functions.points]
     expressions.append((ca.vertcat(ca.SX(ends.cost), *(ca.vec(value) for value in ends.constraints)), ends.all))
     return [
-        [node for node in nodes(expression) if operation(node) == "call" and _grid(node.which_function())]
+        [node for node in nodes(expression) if operation(node) == "call" and grid(node.which_function())]
         if ca.Function("all", list(symbols), [expression]).find_functions()
         else []
         for expression, symbols in expressions
@@ -73,7 +72,7 @@ def _excursions(calls: Sequence[Any], symbols: Sequence[Any], arguments: Sequenc
         table_arguments = [call.dep(k) for k in range(call.n_dep())]
         function = ca.Function("arguments", list(symbols), [ca.vertcat(*table_arguments)])
         values = np.asarray(function.map(arguments[0].shape[1])(*arguments), dtype=np.float64)
-        for axis, argument, at in zip(_grid(call.which_function()), table_arguments, values, strict=False):
+        for axis, argument, at in zip(grid(call.which_function()), table_arguments, values, strict=False):
             low, high = axis[0], axis[-1]
             over = np.maximum(low - at, at - high)
             worst = int(np.argmax(over))
@@ -83,23 +82,3 @@ def _excursions(calls: Sequence[Any], symbols: Sequence[Any], arguments: Sequenc
                     f" from {low:.6g} to {high:.6g}, is extrapolated to {at[worst]:.6g}"
                 )
                 yield text, worst
-
-
-def _grid(function: Any) -> list[Floats]:
-    """The axes of the grid of a table; none of another function. CasADi tells them only in its serialised form."""
-    if function.class_name() not in ("LinearInterpolant", "BSplineInterpolant"):
-        return []
-    letters = np.frombuffer(function.serialize({"debug": True}).encode(), dtype=np.uint8) - ord("a")
-    content = (letters[0::2] | letters[1::2] << 4).tobytes()
-    values = _numbers(content, b"Interpolant::gridVJ", "d")
-    offsets = [int(edge) for edge in _numbers(content, b"Interpolant::offsetVJ", "q")]
-    return [np.array(values[a:b]) for a, b in itertools.pairwise(offsets)]
-
-
-def _numbers(content: bytes, label: bytes, kind: str) -> list[float]:
-    """The list of numbers after `label`: their count, and each behind a letter for its type."""
-    begin = content.find(label) + len(label)
-    if begin < len(label):
-        return []
-    (count,) = struct.unpack_from("<q", content, begin)
-    return [struct.unpack_from(f"<{kind}", content, begin + 8 + 9 * k + 1)[0] for k in range(count)]

@@ -28,7 +28,7 @@ class PhaseGuess(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
+class SampledTrajectory:
     """A trajectory given by `values` (n,) of some variables at `fractions` (n,), linear between them."""
 
     fractions: Floats
@@ -40,12 +40,12 @@ class Sampled:
         """See `PhaseGuess.at`."""
         return {n: np.asarray(np.interp(fractions, self.fractions, v)) for n, v in self.values.items()}
 
-    def only(self, names: Iterable[str]) -> Sampled:
+    def only(self, names: Iterable[str]) -> SampledTrajectory:
         """The trajectory of these variables alone."""
         return replace(self, values={name: self.values[name] for name in names})
 
 
-def sampled(times: ArrayLike, values: Mapping[str, ArrayLike]) -> Sampled:
+def sampled(times: ArrayLike, values: Mapping[str, ArrayLike]) -> SampledTrajectory:
     """A guess from arrays (n,) over `times` (n,) in s. Raises `ProblemError` (bad_guess) for inconsistent arrays."""
     t = np.asarray(times, float)
     if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all() or not (np.diff(t) > 0).all():
@@ -54,7 +54,7 @@ def sampled(times: ArrayLike, values: Mapping[str, ArrayLike]) -> Sampled:
     for name, array in arrays.items():
         if array.shape != t.shape or not np.isfinite(array).all():
             raise ProblemError("bad_guess", name, f"{len(t)} finite numbers are needed, one for each time")
-    return Sampled((t - t[0]) / (t[-1] - t[0]), arrays, float(t[0]), float(t[-1]))
+    return SampledTrajectory((t - t[0]) / (t[-1] - t[0]), arrays, float(t[0]), float(t[-1]))
 
 
 class KnownSolution(Protocol):

@@ -196,7 +196,7 @@ def is_added(constraint: Constraint) -> bool:
     return isinstance(getattr(constraint, "value", None), Duration | EndValue)
 
 
-class Continued(float):
+class ContinuedTime(float):
     """A time that is the fixed end of the previous phase."""
 
 
@@ -240,11 +240,11 @@ class TrajectoryProblem:
         phases: list[Phase] = []
         begins: list[tuple[float, float]] = []
         for phase in self.phases:
-            if phase.t0 is None or isinstance(phase.t0, Continued):
+            if phase.t0 is None or isinstance(phase.t0, ContinuedTime):
                 if not phases:
                     raise ProblemError("bad_bounds", f"{phase.name}: t0", "there is no phase before it: give a number")
                 before = phases[-1].tf_range
-                phase = replace(phase, t0=None if before[0] < before[1] else Continued(before[0]))
+                phase = replace(phase, t0=None if before[0] < before[1] else ContinuedTime(before[0]))
             phases.append(phase)
             begins.append(phase.t0_range or phases[-2].tf_range)
         object.__setattr__(self, "phases", tuple(phases))

@@ -10,7 +10,7 @@ from designopt.dynamics.system import Vector
 from designopt.lazy import casadi as ca
 
 
-class Named(Mapping[str, Any]):
+class NamedEntries(Mapping[str, Any]):
     """Entries by name; the error for an unknown name lists the existing ones."""
 
     def __init__(self, expressions: Mapping[str, Any], kind: str = "entry") -> None:
@@ -30,7 +30,7 @@ class Named(Mapping[str, Any]):
         return len(self._entries)
 
 
-class Symbols(Named):
+class Symbols(NamedEntries):
     """Named scalar expressions of a point in time; `time` is its own (s)."""
 
     def __init__(self, expressions: Mapping[str, Any], time: Any, kind: str = "variable") -> None:

@@ -248,13 +248,13 @@ class _Parts:
             curvature = mapped(functions.hessian, points.with_more(mu, self.of_cost * weights))
             self._add_hessian(columns, functions.hessian_rows, functions.hessian_columns, ca.vec(curvature))
 
-    def add_samples(self, point: SamplePoint, layout: SampleEntries) -> None:
+    def add_samples(self, point: SamplePoint, entries: SampleEntries) -> None:
         """Add the samples of one entry of a phase: part of the cost, of the row of an integral, or rows."""
-        count, size, width = layout.count, point.size, point.nw + len(self.layout.phases[point.phase].theta)
-        arguments = self._sample_arguments(point, layout)
+        count, size, width = entries.count, point.size, point.nw + len(self.layout.phases[point.phase].theta)
+        arguments = self._sample_arguments(point, entries)
         values = point.values.map(count)(*arguments)
         weight = self.problem_functions.direct.get((point.phase, point.number), 0.0) if point.kind == "sum" else 0.0
-        rows = self._sample_rows(point, layout)
+        rows = self._sample_rows(point, entries)
         mu: Any = ca.MX(size, count)
         if rows is None:
             self.cost += self.cost_scale * weight * ca.sum2(values)
@@ -271,8 +271,8 @@ class _Parts:
                 ca.vec(jacobian.map(count)(*arguments))
             )
             sample = np.repeat(np.arange(count), len(of_row))
-            each, entry = layout.joined(sample, np.tile(variable, count), width)
-            columns, weights = layout.columns[entry], layout.weights[entry]
+            each, entry = entries.joined(sample, np.tile(variable, count), width)
+            columns, weights = entries.columns[entry], entries.weights[entry]
             if rows is None:
                 self.gradient.add(columns, 0, first + each, self.cost_scale * weight * weights)
             else:
@@ -283,41 +283,41 @@ class _Parts:
         if first_of.size:
             first = self.hessian.source(ca.vec(curvature.map(count)(*arguments, mu)))
             sample = np.repeat(np.arange(count), len(first_of))
-            each, a = layout.joined(sample, np.tile(first_of, count), width)
-            pairs, b = layout.joined(sample[each], np.tile(second_of, count)[each], width)
+            each, a = entries.joined(sample, np.tile(first_of, count), width)
+            pairs, b = entries.joined(sample[each], np.tile(second_of, count)[each], width)
             each, a = each[pairs], a[pairs]
-            left, right = layout.columns[a], layout.columns[b]
+            left, right = entries.columns[a], entries.columns[b]
             is_one_variable = np.tile(first_of == second_of, count)[each]
             # of one variable with itself every pair of columns comes twice, of two variables a column with itself does
             factors = np.where(is_one_variable, np.where(left <= right, 1.0, 0.0), np.where(left == right, 2.0, 1.0))
-            factors = factors * layout.weights[a] * layout.weights[b]
+            factors = factors * entries.weights[a] * entries.weights[b]
             self.hessian.add(np.minimum(left, right), np.maximum(left, right), first + each, factors)
 
-    def _sample_rows(self, point: SamplePoint, layout: SampleEntries) -> Indices | None:
+    def _sample_rows(self, point: SamplePoint, entries: SampleEntries) -> Indices | None:
         """The rows (n, size) of samples, the row of their integral for sums; None for a part of the cost."""
         if point.kind == "sum" and (point.phase, point.number) in self.problem_functions.direct:
             return None
         kind = "integral" if point.kind == "sum" else "sample"
         name = point.name if point.kind == "sum" or point.size == 1 else f"{point.name}[0]"
         (block,) = [b for b in self.rows.blocks if (b.kind, b.phase, b.names[0]) == (kind, point.phase, name)]
-        return np.broadcast_to(block.rows, (layout.count, point.size))
+        return np.broadcast_to(block.rows, (entries.count, point.size))
 
-    def _sample_arguments(self, point: SamplePoint, layout: SampleEntries) -> list[Any]:
+    def _sample_arguments(self, point: SamplePoint, entries: SampleEntries) -> list[Any]:
         """Arguments of the functions of a sample, for all samples side by side."""
-        phase_layout, count, nw = self.layout.phases[point.phase], layout.count, point.nw
-        is_point_variable = layout.variable < nw
-        at = layout.sample[is_point_variable] * nw + layout.variable[is_point_variable]
+        phase_layout, count, nw = self.layout.phases[point.phase], entries.count, point.nw
+        is_point_variable = entries.variable < nw
+        at = entries.sample[is_point_variable] * nw + entries.variable[is_point_variable]
         stencil = constant_matrix(
-            at, layout.columns[is_point_variable], layout.weights[is_point_variable], (count * nw, self.layout.size)
+            at, entries.columns[is_point_variable], entries.weights[is_point_variable], (count * nw, self.layout.size)
         )
         theta = self._variables[phase_layout.theta.tolist()] if len(phase_layout.theta) else ca.MX(0, 1)
         return [
             ca.reshape(stencil @ self._variables, nw, count),
             ca.repmat(theta, 1, count),
             ca.repmat(stretch(self.parameters, phase_layout.constants, phase_layout.signals), 1, count),
-            ca.reshape(stretch(self.parameters, layout.signals, layout.end), point.ns, count),
-            ca.DM(layout.fractions.tolist()).T,
-            ca.reshape(stretch(self.parameters, layout.begin, layout.signals), len(point.data_names), count),
+            ca.reshape(stretch(self.parameters, entries.signals, entries.end), point.ns, count),
+            ca.DM(entries.fractions.tolist()).T,
+            ca.reshape(stretch(self.parameters, entries.begin, entries.signals), len(point.data_names), count),
         ]
 
     def add_ends(self) -> None:

@@ -73,7 +73,7 @@ def run_functions(system: System, signals: Sequence[str] = ()) -> RunFunctions:
         sizes = [u.numel(), p.numel(), q.numel(), len(signals), len(signals)]
         c = ca.MX.sym("c", sum(sizes))
         u_c, p_c, q_c, w, w_rates = ca.vertsplit(c, list(itertools.accumulate(sizes, initial=0)))
-        expressions = _Stated(
+        expressions = _FunctionExpressions(
             system, ca.MX, dict(zip(signals, ca.vertsplit(w), strict=True)) if signals else {}, w, w_rates
         )
         expressions.form(u_c, p_c, q_c)
@@ -83,7 +83,7 @@ def run_functions(system: System, signals: Sequence[str] = ()) -> RunFunctions:
 def _scalar(system: System, signals: Sequence[str]) -> RunFunctions:
     u, p, q = (ca.SX.sym(n, len(table)) for n, table in zip("upq", _tables(system), strict=True))
     w, w_rates = ca.SX.sym("w", len(signals)), ca.SX.sym("w_rates", len(signals))
-    expressions = _Stated(
+    expressions = _FunctionExpressions(
         system, ca.SX, dict(zip(signals, ca.vertsplit(w), strict=True)) if signals else {}, w, w_rates
     )
     expressions.form(u, p, q)
@@ -102,7 +102,7 @@ def _tables(system: System) -> tuple[Any, Any, Any]:
     return system.controls, system.parameters, system.data
 
 
-class _Stated:
+class _FunctionExpressions:
     """Expressions by the name of their function; `s` and `symmetric` if unknowns remain in them."""
 
     def __init__(self, system: System, kind: Any, signals: Mapping[str, Any], w: Any, w_rates: Any) -> None:

@@ -15,7 +15,7 @@ from designopt.dynamics.simulation.functions import RunFunctions, Unknowns
 from designopt.lazy import casadi as ca
 
 
-class Interpreted:
+class InterpretedFunctions:
     """The `functions` of a system with the constants of one run: rates, their Jacobian, outputs and guards at (x, t).
 
     `evaluations` counts the evaluations of the rates; `finite` states whether the last rates and Jacobian were finite.
@@ -25,10 +25,10 @@ class Interpreted:
         self, functions: RunFunctions, u: Floats, p: Floats, q: Floats, signals: Sequence[Signal] = ()
     ) -> None:
         constant = np.array(functions.constants(u, p, q), dtype=np.float64).ravel()
-        c = _Followed(constant, signals)
-        self._unknowns = None if functions.unknowns is None else _Solved(functions.unknowns, c)
-        self._f, self._fj = _Buffered(functions.f, c), _Buffered(functions.fj, c)
-        self._output, self._guard = _Buffered(functions.output, c), _Buffered(functions.guard, c)
+        c = _ArgumentsOverTime(constant, signals)
+        self._unknowns = None if functions.unknowns is None else _SolvedUnknowns(functions.unknowns, c)
+        self._f, self._fj = _BufferedFunction(functions.f, c), _BufferedFunction(functions.fj, c)
+        self._output, self._guard = _BufferedFunction(functions.output, c), _BufferedFunction(functions.guard, c)
         self._in_output = functions.unknowns is not None and functions.unknowns.in_output
         self._last: dict[str, Floats] = {}
         self.evaluations = 0
@@ -64,11 +64,11 @@ class Interpreted:
         return self._guard(x, t)[0].ravel().copy()
 
 
-class _Solved:
+class _SolvedUnknowns:
     """The unknowns of a residual form, by numerical factorisation; NaN if M is singular or not finite."""
 
-    def __init__(self, unknowns: Unknowns, c: _Followed) -> None:
-        self._linear, self._symmetric = _Buffered(unknowns.linear, c), unknowns.symmetric
+    def __init__(self, unknowns: Unknowns, c: _ArgumentsOverTime) -> None:
+        self._linear, self._symmetric = _BufferedFunction(unknowns.linear, c), unknowns.symmetric
         self._matrix: Floats = np.zeros((unknowns.size, unknowns.size))
 
     def at(self, x: Floats, t: float) -> Floats:
@@ -86,7 +86,7 @@ class _Solved:
             return np.full(right.shape, np.nan)
 
 
-class _Followed:
+class _ArgumentsOverTime:
     """The `constant` arguments of a run, followed by the values and rates of `signals` at the time last set by `at`."""
 
     def __init__(self, constant: Floats, signals: Sequence[Signal]) -> None:
@@ -108,13 +108,13 @@ class _Followed:
         self._at = t
 
 
-class _Buffered:
+class _BufferedFunction:
     """A CasADi function of (x, c, t) or (x, c, t, s) at fixed c, called without conversions; None gives an empty array.
 
     The next call overwrites the returned arrays, one dense matrix per result.
     """
 
-    def __init__(self, function: Any, c: _Followed) -> None:
+    def __init__(self, function: Any, c: _ArgumentsOverTime) -> None:
         self._function = function
         self._results: list[Floats] = [np.zeros((0, 1))]
         if function is None:

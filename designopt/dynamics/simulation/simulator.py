@@ -36,7 +36,7 @@ class Engine(Protocol):
         ...
 
 
-class _Optional(TypedDict, total=False):
+class _OptionalArguments(TypedDict, total=False):
     p: ArrayLike | Mapping[str, float]
     q: ArrayLike | Mapping[str, float]
     u: ArrayLike | Mapping[str, float]
@@ -46,7 +46,7 @@ class _Optional(TypedDict, total=False):
     transition: bool
 
 
-class RunArguments(_Optional):
+class RunArguments(_OptionalArguments):
     """The arguments of `Simulator.run` by name."""
 
     x0: ArrayLike | Mapping[str, float]

@@ -27,7 +27,7 @@ from designopt.run.stopping import Signals, seconds_allotted
 from designopt.store.disk.arrays import write_arrays
 from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
 from designopt.store.folder import Store
-from designopt.store.progress_note import Reported, Running
+from designopt.store.progress_note import ProgressNote, Reported
 from designopt.store.result import Result
 from designopt.study.study import Execution, StudyDefinition
 from designopt.workers.ask_tell import AskTellExecutor
@@ -81,7 +81,7 @@ class Dispatcher:
         self._job_ends = False
         self._tick: Callable[[], None] = lambda: None
         self._at_stake, self._flush_time = 0.0, -np.inf
-        self._running = Running(store.path)
+        self._running = ProgressNote(store.path)
         self._frozen = False
 
     # ---------------------------------------------------------------------------------------------------- loop

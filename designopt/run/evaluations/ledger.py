@@ -18,7 +18,7 @@ from designopt.workers.executor import ChunkResult
 CODE, PENDING = recorded_designs.CODE, recorded_designs.PENDING
 
 
-class Growing:
+class GrowingArray:
     """An array (rows, columns) that grows at its end; `rows` is a view of the filled part."""
 
     def __init__(self, columns: int, dtype: Any, fill: float) -> None:
@@ -62,16 +62,16 @@ class Ledger:
         self.lost: set[int] = set()
         #: Slots (designs, scenarios) that the journal had at the beginning; -1 for none.
         self._recorded_slots = np.empty((0, len(problem.scenarios)), np.int64)
-        self._status = Growing(1, np.uint8, PENDING)
-        self._figures = Growing(len(self.columns), np.float64, np.nan)
+        self._status = GrowingArray(1, np.uint8, PENDING)
+        self._figures = GrowingArray(len(self.columns), np.float64, np.nan)
         #: Of each slot: code of the kind, design, number, number of the reason; and its time in s.
-        self._origin = Growing(4, np.int64, 0)
-        self._wall = Growing(1, np.float64, 0.0)
+        self._origin = GrowingArray(4, np.int64, 0)
+        self._wall = GrowingArray(1, np.float64, 0.0)
         self._reasons = {"": 0}
         #: Figures that evaluations of designs have in the journal.
         self._figures_of_designs = set(self.columns)
-        self._designs = Growing(len(problem.space.free), np.float64, np.nan)
-        self._violation = Growing(1, np.float64, 0.0)
+        self._designs = GrowingArray(len(problem.space.free), np.float64, np.nan)
+        self._violation = GrowingArray(1, np.float64, 0.0)
 
     @property
     def status(self) -> NDArray[np.uint8]:

@@ -75,7 +75,7 @@ def evaluations_with_same_keys(store: Path, problem: Problem) -> tuple[int, int]
     return len(recorded_keys.intersection(key for row in problem.keys(X) for key in row)), len(recorded_keys)
 
 
-class Recalling(Dispatcher):
+class RecallingDispatcher(Dispatcher):
     """A dispatcher that records results from `stores` by key and sends only the rest to the executor."""
 
     def __init__(self, *arguments: Any, stores: Sequence[OtherStore]) -> None:

@@ -35,7 +35,7 @@ from designopt.collocation.solve.guess.warm import solve_near
 from designopt.collocation.solve.refine import refine
 from designopt.collocation.solve.solve import checked
 from designopt.collocation.transcription.functions.functions import state, with_compiled
-from designopt.problem import Solved
+from designopt.problem import ProgramSolution
 from designopt.solvers.collocation.trajectory import StudyTrajectory
 
 
@@ -88,14 +88,14 @@ class StudyPrograms:
     def _program(self) -> Program:
         return self._built[1]
 
-    def solve(self, x: Floats, seed: int, before: Any) -> Solved:
+    def solve(self, x: Floats, seed: int, before: Any) -> ProgramSolution:
         """See `designopt.problem.Programs`: `seed` 0 is the unperturbed guess."""
         try:
             problem = self._built[0].at(x)
             first = replace(self._first_solution(problem, self._guess(problem, seed), before), seed=seed)
             solution = self._checked_solution(problem, first)
         except ProblemError as error:
-            return Solved(False, {}, {}, error.status, str(error))
+            return ProgramSolution(False, {}, {}, error.status, str(error))
         last = solution if self._options.refine is not None else first  # a chain keeps one mesh
         cold = max(last.iterations, before.cold) if before is not None else last.iterations
         design_result = self._solved_design(problem, x, solution, ChainState(last, cold))
@@ -188,7 +188,7 @@ class StudyPrograms:
 
     def _solved_design(
         self, trajectory_problem: TrajectoryProblem, x: Floats, solution: Solution, state: ChainState
-    ) -> Solved:
+    ) -> ProgramSolution:
         problem = self._study.problem
         design = dict(zip(problem.space.names, self._study.design(x, solution.parameters).tolist(), strict=True))
         penalty = self._study.penalty(solution)
@@ -213,4 +213,4 @@ class StudyPrograms:
             figures, arrays = figures | of_fit, arrays | of_arrays
             messages += [f"Intervals: {text}." for text in doubts]
         status = solution.status.name.lower()
-        return Solved(solution.success, figures, arrays, status, " ".join(messages), state)
+        return ProgramSolution(solution.success, figures, arrays, status, " ".join(messages), state)

@@ -170,7 +170,7 @@ def search(
     box = SearchProblem(
         n_var=len(space.free), n_obj=len(problem.objectives), n_ieq_constr=1, xl=space.lower, xu=space.upper
     )
-    duplicate_filter = _Unasked(space, _rows(start.X))
+    duplicate_filter = _DuplicateElimination(space, _rows(start.X))
     arguments: dict[str, Any] = {
         "pop_size": population,
         "n_offsprings": offspring,
@@ -232,7 +232,7 @@ def _rows(X: Floats) -> set[bytes]:
     return {row.tobytes() for row in X + 0.0}
 
 
-class _Unasked:
+class _DuplicateElimination:
     """Keeps individuals with a new design (not in `rows`, not in another population, first of its kind) or a known
     result.
 

@@ -12,7 +12,7 @@ from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting, Quantity
 from designopt.problem import Problem
 from designopt.solvers.scipy_searches.points import EvaluatedPoint, EvaluatedPoints
-from designopt.solvers.scipy_searches.starts import Ended, Starts
+from designopt.solvers.scipy_searches.starts import SearchStop, Starts
 
 
 @dataclass(kw_only=True)
@@ -93,7 +93,7 @@ class SearchDerivatives:
         self._cache: dict[bytes, Floats] = {}
 
     def at(self, u: Floats, without_result: str) -> Floats:
-        """Derivatives (k, d) at `u` (d,). Raises `Ended` with the reason if they are not available."""
+        """Derivatives (k, d) at `u` (d,). Raises `SearchStop` with the reason if they are not available."""
         key = u.tobytes()
         if key not in self._cache:
             self._cache[key] = self._slopes_at(u, without_result)
@@ -107,20 +107,20 @@ class SearchDerivatives:
             if np.isfinite(slopes).all():
                 return slopes
             if settings.gradient == "model":
-                raise Ended(
+                raise SearchStop(
                     f"ended where the model's derivative with respect to '{self._unknown(slopes)}' is not known"
                 )
         differences = points.differences(u, settings.step, central=settings.differences == "central")
         if not points.at(u[None])[0].ok:
-            raise Ended(without_result)
+            raise SearchStop(without_result)
         slopes = np.where(np.isfinite(slopes), slopes, differences) if from_model else differences
         if not np.isfinite(slopes).all():
-            raise Ended(f"ended where designs beside it, along '{self._unknown(slopes)}', have no result")
+            raise SearchStop(f"ended where designs beside it, along '{self._unknown(slopes)}', have no result")
         return slopes
 
     def _model_slopes(self, point: EvaluatedPoint, without_result: str) -> Floats:
         if not point.ok:
-            raise Ended(without_result)
+            raise SearchStop(without_result)
         X = point.outcomes.X
         return np.asarray(self._model(X, point.outcomes.figures)[0] * self._points.scale(X))
 

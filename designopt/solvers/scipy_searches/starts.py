@@ -27,7 +27,7 @@ Starts = Annotated[
 ]
 
 
-class Ended(Exception):
+class SearchStop(Exception):
     """A search cannot continue; the argument is the reason."""
 
 
@@ -39,7 +39,7 @@ def from_each(points: EvaluatedPoints, starts: Floats, search: Callable[[Floats]
         begins.append(len(points))
         try:
             reasons.append(search(u))
-        except Ended as error:
+        except SearchStop as error:
             reasons.append(str(error))
     if len(reasons) == 1:
         return f"the search {reasons[0]}"

@@ -65,7 +65,7 @@ class Surrogate:
         self.noisy = problem.model.plugin.takes_rng if noise is None else noise
         self.coordinates = Coordinates(problem.space)
         self._equality = np.array([limit.equality for limit in problem.limits], dtype=bool)
-        self._fits: dict[str, _Chosen] = {}
+        self._fits: dict[str, _ModelChoice] = {}
         self._lengths: dict[str, tuple[float, int]] = {}
         self._factors: dict[str, tuple[CholeskyFactor, ...]] = {}
 
@@ -247,7 +247,7 @@ class Surrogate:
         if fit is None or n >= 1.5 * fit.chosen_at:
             fit = min(
                 (
-                    _Chosen.fitted_on(i, scale, sample, groups, start)
+                    _ModelChoice.fitted_on(i, scale, sample, groups, start)
                     for i, scale in enumerate(scales)
                     for start in self._guesses(n)
                 ),
@@ -255,7 +255,7 @@ class Surrogate:
             )
             self._fits[name] = fit
         elif n >= (1.1 if fit.fitted_at < SOON else 1.2) * fit.fitted_at:
-            new_fit = _Chosen.fitted_on(fit.scale, scales[fit.scale], sample, groups, fit.hyperparameters)
+            new_fit = _ModelChoice.fitted_on(fit.scale, scales[fit.scale], sample, groups, fit.hyperparameters)
             self._fits[name] = fit = replace(new_fit, chosen_at=fit.chosen_at)
         scale = scales[fit.scale]
         seen_slopes = sample.scaled_slopes(scale)
@@ -287,7 +287,7 @@ class _Sample:
 
 
 @dataclass(frozen=True)
-class _Chosen:
+class _ModelChoice:
     """The model of a quantity: the index of its scale, the hyperparameters, and the number of observations of their
     fit."""
 
@@ -300,7 +300,7 @@ class _Chosen:
     @classmethod
     def fitted_on(
         cls, index: int, scale: Scale, sample: _Sample, groups: NDArray[np.int64], start: Hyperparameters
-    ) -> _Chosen:
+    ) -> _ModelChoice:
         """Fitted to a `sample` on a `scale`; `badness` is the negative logarithm of the posterior density of the values
         themselves, and of their slopes."""
         values, slopes = sample.values, sample.slopes

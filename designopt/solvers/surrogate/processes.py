@@ -21,7 +21,7 @@ from designopt.solvers.surrogate.improvement import (
     log_feasibility,
 )
 from designopt.solvers.surrogate.scale import Scale
-from designopt.solvers.surrogate.stack import Together
+from designopt.solvers.surrogate.stack import StackedProcesses
 
 Process = GaussianProcess | CoKriging
 
@@ -137,8 +137,8 @@ class Processes:
         return total, slopes
 
     @cached_property
-    def _together(self) -> Together:
-        return Together.from_processes((*self.objectives, *self.limits))
+    def _together(self) -> StackedProcesses:
+        return StackedProcesses.from_processes((*self.objectives, *self.limits))
 
 
 def _predictions(processes: Sequence[Process], features: Floats) -> tuple[Floats, Floats]:

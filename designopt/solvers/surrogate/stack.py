@@ -55,7 +55,7 @@ class Stack:
 
 
 @dataclass(frozen=True)
-class Together:
+class StackedProcesses:
     """All present processes: `stacks`, the indices of their processes, and the remaining processes."""
 
     stacks: tuple[Stack, ...]
@@ -63,7 +63,7 @@ class Together:
     single: dict[int, GaussianProcess | CoKriging]
 
     @classmethod
-    def from_processes(cls, processes: Sequence[GaussianProcess | CoKriging]) -> Together:
+    def from_processes(cls, processes: Sequence[GaussianProcess | CoKriging]) -> StackedProcesses:
         """Processes without slopes or cheap values are stacked with others of as many points."""
         alike: dict[int, list[int]] = defaultdict(list)
         single = {}

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from designopt.store import safe_files
 from designopt.store.disk.durable import make_folder_durably, write_durably
-from designopt.store.disk.explain import explain
-from designopt.store.errors import StoreError, resume_command
+from designopt.store.errors import StoreError, explain, resume_command
 
 #: Number of files flushed at the same time (measured: 8 give ten times the files per second, 16 no more).
 FLUSHES = 8
@@ -193,7 +192,7 @@ class _NoRoom(Exception):
     """Arrays of compressed files would have more than `EXPANDED` bytes."""
 
 
-class _Expanded:
+class _ExpandedArrays:
     """The arrays of compressed files that this process holds."""
 
     def __init__(self) -> None:
@@ -224,7 +223,7 @@ class _Expanded:
             self._size -= self._released_sizes.popleft()
 
 
-_memory = _Expanded()
+_memory = _ExpandedArrays()
 
 
 def intact(path: Path, names_by_key: Mapping[bytes, Sequence[str]]) -> set[bytes]:

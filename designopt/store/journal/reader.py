@@ -16,8 +16,7 @@ import numpy as np
 
 from designopt.arrays import Floats, Integers
 from designopt.problem import Problem
-from designopt.store.disk.explain import explained
-from designopt.store.errors import DamagedRecord, StoreError
+from designopt.store.errors import DamagedRecord, StoreError, explained
 from designopt.store.journal.connection import connect_to_read, foreign_table
 from designopt.store.journal.schema import (
     FORMAT,

@@ -14,8 +14,7 @@ from typing import Any
 from designopt.counts import plural
 from designopt.problem import Problem
 from designopt.store.disk.durable import flush_folder
-from designopt.store.disk.explain import explained
-from designopt.store.errors import DamagedRecord, StoreError
+from designopt.store.errors import DamagedRecord, StoreError, explained
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.connection import connect_to_write
 from designopt.store.journal.reader import JournalReader

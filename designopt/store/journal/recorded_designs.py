@@ -231,10 +231,10 @@ def _without_collection() -> Iterator[None]:
 
 
 def combine(
-    contents: Contents, points: Mapping[str, Sequence[int]], problem: Problem, scored_with: Problem
+    contents: Contents, points: Mapping[str, Sequence[int]], problem: Problem, scoring_problem: Problem
 ) -> RecordedDesigns:
     """The designs of `contents` requested by stages (`points`), with their evaluations in the scenarios of `problem`,
-    scored by `scored_with`."""
+    scored by `scoring_problem`."""
     X, relation_violation, evaluations = contents.X, contents.relation_violation, contents.evaluations
     n, s = len(X), len(problem.scenarios)
     # Designs after the last one were recorded during the read of the evaluations.
@@ -269,7 +269,7 @@ def combine(
     texts[by_relation[rows]] = "relation"
     status = np.array(STATUSES, "U12")[code[rows]]
     scored_figures = {name: values[rows] for name, values in figures.items()}
-    outcomes = scored_with.judge(
+    outcomes = scoring_problem.judge(
         X[rows], scored_figures, code[rows] != CODE["ok"], relation_violation[rows], is_refused[rows]
     )
     return RecordedDesigns(outcomes, rows, status, texts, stage[rows], wall[rows], stage_points)

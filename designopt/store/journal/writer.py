@@ -15,9 +15,8 @@ import numpy as np
 
 from designopt.arrays import Floats, Integers
 from designopt.problem import Problem
-from designopt.store.disk.explain import explained
 from designopt.store.disk.lock import NETWORK_FILE_SYSTEMS, file_system
-from designopt.store.errors import StoreError
+from designopt.store.errors import StoreError, explained
 from designopt.store.journal.connection import connect_to_write
 from designopt.store.journal.reader import Ending, JournalReader
 from designopt.store.journal.schema import COUNTED, FORMAT, digest, names, sealed, statements

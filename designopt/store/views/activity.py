@@ -19,7 +19,7 @@ Side = Literal["min", "max", "equals"]
 Rows = Integers
 
 
-class Attained(NamedTuple):
+class BoundShare(NamedTuple):
     """The `share` of some designs with `parameter` at the bound `side` of its range."""
 
     parameter: str
@@ -63,7 +63,7 @@ class LimitActivity(NamedTuple):
         return int(np.argmax(np.where(self.has_value, self.margin, -np.inf)))
 
 
-def attained_bounds(space: Space, X: Floats, near: float = NEAR) -> list[Attained]:
+def attained_bounds(space: Space, X: Floats, near: float = NEAR) -> list[BoundShare]:
     """The bounds that designs `X` have reached, within the share `near` of the range. Choices have none; a conditional
     parameter counts in designs in which it is active."""
     bounds = []
@@ -76,7 +76,7 @@ def attained_bounds(space: Space, X: Floats, near: float = NEAR) -> list[Attaine
         slack = 0.5 if p.kind == "int" else 0.0
         gaps = (S[rows, j] - space.lower[j] - slack, space.upper[j] - slack - S[rows, j])
         low, high = (float(np.mean(gap <= near * width)) for gap in gaps)
-        bounds += [Attained(p.name, "low", low)] * (low > 0.0) + [Attained(p.name, "high", high)] * (high > 0.0)
+        bounds += [BoundShare(p.name, "low", low)] * (low > 0.0) + [BoundShare(p.name, "high", high)] * (high > 0.0)
     return bounds
 
 

@@ -113,15 +113,15 @@ def neighbours(problem: Problem, tolerances: Tolerances, X: Floats, count: int, 
 def read_neighbours(
     journal: JournalReader,
     problem: Problem,
-    scored_with: Problem,
+    scoring_problem: Problem,
     tolerances: Tolerances,
     seed: int,
     X: Floats,
     numbers: Integers,
 ) -> ToleranceResults | None:
     """The recorded neighbours of the designs `X` (n, d), which have `numbers` in the journal of `problem`, scored by
-    `scored_with`; None without any."""
-    problem, scored_with = problem.unshifted, scored_with.unshifted
+    `scoring_problem`; None without any."""
+    problem, scoring_problem = problem.unshifted, scoring_problem.unshifted
     s = len(problem.scenarios)
     counts: dict[int, int] = {}
     for design, number in journal.evaluations("design, number", "neighbour"):
@@ -132,12 +132,12 @@ def read_neighbours(
     k = max(counts[int(number)] for number in numbers[rows])
     N = neighbours(problem, tolerances, X[rows], k, seed)
     planned = np.array([[i < counts[int(number)] for i in range(k)] for number in numbers[rows]])
-    outcomes, is_recorded = _outcomes(journal, problem, scored_with, N.reshape(len(rows) * k, -1), planned.ravel())
-    signs = np.array([o.sign for o in scored_with.objectives])
+    outcomes, is_recorded = _outcomes(journal, problem, scoring_problem, N.reshape(len(rows) * k, -1), planned.ravel())
+    signs = np.array([o.sign for o in scoring_problem.objectives])
     objectives = np.where(outcomes.failed[:, None], np.nan, signs * outcomes.objectives).reshape(len(rows), k, -1)
     names = tuple(tolerance.parameter for tolerance in tolerances.of)
     columns = [problem.space.names.index(name) for name in names]
-    limits = beyond_limits(scored_with, outcomes).reshape(len(rows), k)
+    limits = beyond_limits(scoring_problem, outcomes).reshape(len(rows), k)
     effects = [_effects(N[i][:, columns], np.c_[objectives[i], limits[i]]) for i in range(len(rows))]
     is_recorded = is_recorded.reshape(len(rows), k)
     feasible = outcomes.feasible.reshape(len(rows), k) & is_recorded
@@ -155,7 +155,7 @@ def read_neighbours(
 
 
 def _outcomes(
-    journal: JournalReader, problem: Problem, scored_with: Problem, N: Floats, planned: Mask
+    journal: JournalReader, problem: Problem, scoring_problem: Problem, N: Floats, planned: Mask
 ) -> tuple[Outcomes, Mask]:
     """The outcomes of the neighbours `N` (n, d), and a mask of those `planned` with complete records."""
     shape = (len(N), len(problem.scenarios))
@@ -166,9 +166,11 @@ def _outcomes(
             row = journal.evaluation(key, "status, outputs") if is_planned and not violates else None
             records.append((str(row[0]), row[1]) if row else ("", None))
     status = np.array([status_text for status_text, _ in records], "U12").reshape(shape)
-    names, values = recorded_designs.outputs([text for _, text in records], recorded_designs.figure_names(scored_with))
+    names, values = recorded_designs.outputs(
+        [text for _, text in records], recorded_designs.figure_names(scoring_problem)
+    )
     figures: Mapping[str, Floats] = {n: v.reshape(shape) for n, v in zip(names, values.T, strict=True)}
-    outcomes = scored_with.judge(N, figures, status != "ok", violation, status == "invalid")
+    outcomes = scoring_problem.judge(N, figures, status != "ok", violation, status == "invalid")
     return outcomes, np.asarray(planned & ((status != "").all(axis=1) | (violation > 0.0)))
 
 

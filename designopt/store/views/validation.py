@@ -54,13 +54,13 @@ def validation_keys(problem: Problem, validation: Validation, X: Floats) -> list
 def read_validation(
     journal: JournalReader,
     problem: Problem,
-    scored_with: Problem,
+    scoring_problem: Problem,
     validation: Validation,
     X: Floats,
     rows_by_label: Mapping[str, int],
 ) -> ValidationResults | None:
     """The validation of the designs in the rows `rows_by_label` of `X` in the journal of `problem`, scored by
-    `scored_with`; None without records. Designs chosen for several reasons appear once."""
+    `scoring_problem`; None without records. Designs chosen for several reasons appear once."""
     labels: dict[int, list[str]] = {}
     for label, row in rows_by_label.items():
         labels.setdefault(row, []).append(label)
@@ -74,7 +74,7 @@ def read_validation(
     names, values = recorded_designs.outputs([text for _, text in records], problem.output_names)
     figures = dict(zip(names, values.T, strict=True))
     # Every scenario is scored alone: as a design of its own in a problem with a single scenario.
-    alone = dataclasses.replace(scored_with, scenarios=validation.scenarios[:1])
+    alone = dataclasses.replace(scoring_problem, scenarios=validation.scenarios[:1])
     outcomes = alone.judge(
         np.repeat(X[rows], shape[1], axis=0),
         {name: column[:, None] for name, column in figures.items()},
@@ -82,7 +82,7 @@ def read_validation(
         np.zeros(len(statuses)),
         (statuses == "invalid")[:, None],
     )
-    signs = np.array([o.sign for o in scored_with.objectives])
+    signs = np.array([o.sign for o in scoring_problem.objectives])
     objectives = np.where(outcomes.failed[:, None], np.nan, signs * outcomes.objectives)
     objectives = objectives.reshape(*shape, len(signs)).transpose(0, 2, 1)
     is_recorded = (statuses != "").reshape(shape)
@@ -101,12 +101,12 @@ def read_validation(
     )
 
 
-def _violation_shares(alone: Problem, outcomes: Outcomes, succeeded: Mask) -> dict[str, Floats]:
-    """For each limit of `alone` the share (n,) of the scenarios (n, s) that `succeeded` and violate it; `outcomes` has
-    a row for each design and scenario."""
-    constraint_values = alone.constraint_values(outcomes.figures)
+def _violation_shares(problem: Problem, outcomes: Outcomes, succeeded: Mask) -> dict[str, Floats]:
+    """For each limit of `problem` the share (n,) of the scenarios (n, s) that `succeeded` and violate it; `outcomes`
+    has a row for each design and scenario."""
+    constraint_values = problem.constraint_values(outcomes.figures)
     violating: dict[str, Mask] = {}  # by either side
-    for limit, values in zip(alone.limits, constraint_values.T, strict=True):
+    for limit, values in zip(problem.limits, constraint_values.T, strict=True):
         violation = np.abs(values) - EQUAL if limit.equality else values
         violates = ~(violation <= 0.0).reshape(succeeded.shape) & succeeded
         violating[limit.constraint.name] = violating.get(limit.constraint.name, False) | violates

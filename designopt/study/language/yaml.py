@@ -250,7 +250,7 @@ def _error(source: Source, line: int, column: int, message: str, length: int = 1
 
 
 @dataclass
-class _Open:
+class _OpenCollection:
     """A collection whose end has not been reached."""
 
     node: Node
@@ -267,7 +267,7 @@ class _Builder:
     open_anchors: set[str] = field(default_factory=set)
 
     def document(self, events: Iterator[Any]) -> Node:
-        stack: list[_Open] = []
+        stack: list[_OpenCollection] = []
         root: Node | None = None
         documents = 0
         for event in events:
@@ -288,7 +288,7 @@ class _Builder:
                 node = Node(
                     self._span(event), items=None if mapping else [], entries={} if mapping else None, style=style
                 )
-                stack.append(_Open(node, event.anchor))
+                stack.append(_OpenCollection(node, event.anchor))
                 if event.anchor:
                     self.anchors.pop(event.anchor, None)
                     self.open_anchors.add(event.anchor)
@@ -315,7 +315,7 @@ class _Builder:
             raise _error(self.source, 0, 0, "the study file is empty")
         return root
 
-    def _attach(self, parent: _Open, node: Node, event: Any) -> None:
+    def _attach(self, parent: _OpenCollection, node: Node, event: Any) -> None:
         """Attach a complete value (or key) to the open collection."""
         if parent.node.items is not None:
             parent.node.items.append(node)
@@ -332,7 +332,7 @@ class _Builder:
         parent.node.size += node.size
         parent.node.height = max(parent.node.height, node.height + 1)
 
-    def _key(self, parent: _Open, node: Node, event: Any) -> None:
+    def _key(self, parent: _OpenCollection, node: Node, event: Any) -> None:
         assert parent.node.entries is not None
         key = node.scalar
         length = max(1, node.span.end_column - node.span.column)

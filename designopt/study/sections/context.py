@@ -150,12 +150,12 @@ class Context:
             position = ":".join(str(part) for part in (issue.file, issue.line, issue.column) if part is not None)
             self.add(setting_path, f"{position}: {issue.path + ': ' if issue.path else ''}{issue.message}")
 
-    def checked(self, value: Any, item: Field | None, path: Path) -> Any:
+    def checked(self, value: Any, field: Field | None, path: Path) -> Any:
         """The value at `path` in the model's form, any value without a declaration; None if it is invalid."""
-        if item is None:
+        if field is None:
             return value
         try:
-            setting, findings = check(field_type(item), value, self.read)
+            setting, findings = check(field_type(field), value, self.read)
         except PluginError as error:
             self.add(path, str(error))
             return None
@@ -207,9 +207,9 @@ class Context:
             return None
 
 
-def unit_of(item: Field) -> str | None:
+def unit_of(field: Field) -> str | None:
     """The declared unit; None without a declaration."""
-    return item.quantity.unit if item.quantity else None
+    return field.quantity.unit if field.quantity else None
 
 
 def _with_place(finding: Finding, plugin: Plugin) -> Finding:

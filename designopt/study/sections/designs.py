@@ -286,9 +286,9 @@ def _undeclared_value(ctx: Context, value: Any, model: ModelPlugin, path: Path) 
     return value
 
 
-def _parameter(name: str, values: Sequence[Scalar], item: Field | None) -> DesignVariable:
+def _parameter(name: str, values: Sequence[Scalar], field: Field | None) -> DesignVariable:
     """The parameter with these values: fixed, or the smallest range or choice that contains them."""
-    unit = (unit_of(item) if item else None) or ""
+    unit = (unit_of(field) if field else None) or ""
     distinct = list({(type(v), v): v for v in values}.values())
     words = any(isinstance(v, (str, bool)) for v in distinct)
     if len(distinct) == 1:

@@ -78,63 +78,63 @@ def _has_needs(
     return not lacking
 
 
-def _defines_all(ctx: Context, space: Namespace, expression: Expression, path: Path) -> bool:
+def _defines_all(ctx: Context, namespace: Namespace, expression: Expression, path: Path) -> bool:
     """Whether every name is defined; adds objective plugins used by their own name to the figures."""
     good = True
     for name, at, length in expression.uses():
         part = (at, length)
-        if space.model and name in space.model.outputs:
-            explicit = any(use.plugin.name == name for use in space.figures.values())
+        if namespace.model and name in namespace.model.outputs:
+            explicit = any(use.plugin.name == name for use in namespace.figures.values())
             if name in ctx.objective_names and not explicit:
                 message = (
-                    f"'{name}' is an output of model '{space.model.name}' and also an installed objective; "
+                    f"'{name}' is an output of model '{namespace.model.name}' and also an installed objective; "
                     f"give the objective another name under 'figures', then '{name}' is the output"
                 )
                 ctx.add(path, message, part=part)
                 good = False
-        elif name in space.figures:
+        elif name in namespace.figures:
             continue
-        elif name in space.invalid_names or (not space.complete and name not in ctx.objective_names):
+        elif name in namespace.invalid_names or (not namespace.complete and name not in ctx.objective_names):
             good = False
         elif name in ctx.objective_names:
-            good = _adopt(ctx, space, name, path, part) and good
-        elif space.open:
-            space.units.setdefault(name, None)
-            good = good and space.model is not None
+            good = _adopt(ctx, namespace, name, path, part) and good
+        elif namespace.open:
+            namespace.units.setdefault(name, None)
+            good = good and namespace.model is not None
         else:
-            ctx.add(path, _unknown(ctx, space, name), part=part)
+            ctx.add(path, _unknown(ctx, namespace, name), part=part)
             good = False
     return good
 
 
-def _adopt(ctx: Context, space: Namespace, name: str, path: Path, part: tuple[int, int]) -> bool:
+def _adopt(ctx: Context, namespace: Namespace, name: str, path: Path, part: tuple[int, int]) -> bool:
     before = len(ctx.findings)
     use = ctx.use(ObjectivePlugin, Part(name, {}, bare=True), path)
     for finding in ctx.findings[before:]:
         ctx.findings.remove(finding)
         ctx.add(path, f"objective '{name}': {finding.message}", part=part)
-    if use is None or not _has_needs(ctx, use.plugin, space.model, path, part):
-        space.invalid_names.add(name)
+    if use is None or not _has_needs(ctx, use.plugin, namespace.model, path, part):
+        namespace.invalid_names.add(name)
         return False
-    space.figures[name] = use
-    space.units[name] = use.plugin.unit
+    namespace.figures[name] = use
+    namespace.units[name] = use.plugin.unit
     return True
 
 
-def _unknown(ctx: Context, space: Namespace, name: str) -> str:
-    assert space.model is not None
-    if name in space.parameters:
+def _unknown(ctx: Context, namespace: Namespace, name: str) -> str:
+    assert namespace.model is not None
+    if name in namespace.parameters:
         way = (
             "let the model return it as an output (use: program: write it by a template into a file, and read it there)"
         )
         return f"'{name}' is a parameter; expressions here are made of outputs of the model and figures: {way}"
-    candidates = [*space.units, *(n for n in ctx.objective_names if n not in space.units)]
+    candidates = [*namespace.units, *(n for n in ctx.objective_names if n not in namespace.units)]
     hint = nearest_or_all(name, candidates)
-    return f"model '{space.model.name}' has no output '{name}' and there is no figure of this name{hint}"
+    return f"model '{namespace.model.name}' has no output '{name}' and there is no figure of this name{hint}"
 
 
 def _expression(
-    ctx: Context, space: Namespace, text: str | None, unit: str | None, path: Path, unit_path: Path
+    ctx: Context, namespace: Namespace, text: str | None, unit: str | None, path: Path, unit_path: Path
 ) -> tuple[Expression, str] | None:
     """The expression of a figure in the study's `unit` (its own for None), and that unit."""
     expression = ctx.formula(text, path)
@@ -146,9 +146,9 @@ def _expression(
     if not expression.names:
         ctx.add(path, "this is a constant: an output of the model or a figure is needed")
         return None
-    if not _defines_all(ctx, space, expression, path):
+    if not _defines_all(ctx, namespace, expression, path):
         return None
-    bound = ctx.bound(expression, space.units, path)
+    bound = ctx.bound(expression, namespace.units, path)
     if bound is None:
         return None
     bare, natural_unit = bound
@@ -180,7 +180,7 @@ def _over(ctx: Context, section: Mapping[str, Any], path: Path, scenarios: int) 
     return ctx.use(AggregationPlugin, section["over"], (*path, "over"))
 
 
-def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[Objective]:
+def objectives(ctx: Context, sections: list[Any], namespace: Namespace, scenarios: int) -> list[Objective]:
     """The objectives from the valid sections."""
     valid: list[Objective] = []
     names: set[str] = set()
@@ -199,7 +199,7 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
             continue
         direction = directions[0]
         unit = _unit(ctx, section, path)
-        figure = _expression(ctx, space, section[direction], unit, (*path, direction), (*path, "unit"))
+        figure = _expression(ctx, namespace, section[direction], unit, (*path, direction), (*path, "unit"))
         if figure and over and ctx.sound(path):
             expression, unit = figure
             valid.append(
@@ -214,7 +214,7 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
     return valid
 
 
-def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[StudyConstraint]:
+def constraints(ctx: Context, sections: list[Any], namespace: Namespace, scenarios: int) -> list[StudyConstraint]:
     """The constraints from the valid sections."""
     placed_constraints: list[Placed] = []
     names: set[str] = set()
@@ -226,7 +226,7 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
         over = _over(ctx, section, path, scenarios)
         consistent = _stated_limits(ctx, section, path)
         stated_unit = _unit(ctx, section, path)
-        figure = _expression(ctx, space, section["of"], stated_unit, (*path, "of"), (*path, "unit"))
+        figure = _expression(ctx, namespace, section["of"], stated_unit, (*path, "of"), (*path, "unit"))
         if figure is None:
             continue
         expression, unit = figure
@@ -240,7 +240,7 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             name, unit_suffix = section["name"], _space(unit)
             ctx.add(path, f"'{name}': min ({low:g}{unit_suffix}) must not be above max ({high:g}{unit_suffix})")
             continue
-        _reachable(ctx, space, expression, limits, path)
+        _reachable(ctx, namespace, expression, limits, path)
         unit_in_study = stated_unit or next((section[key].unit for key in limits if section[key].unit), "")
         placed_constraints.append(
             (StudyConstraint(section["name"], expression, over, low, high, equals, unit, unit_in_study), path)
@@ -262,10 +262,10 @@ def _stated_limits(ctx: Context, section: Mapping[str, Any], path: Path) -> bool
 
 
 def _reachable(
-    ctx: Context, space: Namespace, expression: Expression, limits: Mapping[str, float | None], path: Path
+    ctx: Context, namespace: Namespace, expression: Expression, limits: Mapping[str, float | None], path: Path
 ) -> None:
     """Reject a limit outside the declared range of its output, which can never be met."""
-    item = space.model.outputs.get(str(expression)) if space.model else None
+    item = namespace.model.outputs.get(str(expression)) if namespace.model else None
     if item is None or item.quantity is None:
         return
     q = item.quantity

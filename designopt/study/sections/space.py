@@ -134,25 +134,25 @@ def _amount(value: Any) -> Amount | None:
 
 
 def _parameter(
-    ctx: Context, name: str, section: Mapping[str, Any], item: Field | None, path: Path
+    ctx: Context, name: str, section: Mapping[str, Any], field: Field | None, path: Path
 ) -> DesignVariable | None:
     kind = _kind(ctx, section, path)
-    unit = _unit(ctx, section, item, path)
+    unit = _unit(ctx, section, field, path)
     if kind is None or unit is None:
         return None
-    model_unit = unit_of(item) if item else None
+    model_unit = unit_of(field) if field else None
     try:
         factor, offset = units.factor_offset(unit, model_unit if model_unit is not None else unit)
     except UnitError as error:
-        meaning = item.quantity.description if item and item.quantity and not model_unit else ""
+        meaning = field.quantity.description if field and field.quantity and not model_unit else ""
         text = f"incompatible units: {error}" + (f" ({name}: {meaning})" if meaning else "")
         ctx.add(path, text, at="unit" if "unit" in section else None)
         return None
     parameter = DesignVariable(name, kind, unit=unit, factor=factor, offset=offset, stated=_section_unit(section, unit))
     if kind in ("choice", "fixed"):
-        return _with_values(ctx, parameter, section, item, path)
+        return _with_values(ctx, parameter, section, field, path)
     why = " ".join((section.get("why") or "").split()).rstrip(".")
-    return _with_range(ctx, replace(parameter, why=why), section, item, path)
+    return _with_range(ctx, replace(parameter, why=why), section, field, path)
 
 
 def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
@@ -183,13 +183,13 @@ def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
     return None if missing else kind
 
 
-def _unit(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> str | None:
+def _unit(ctx: Context, section: Mapping[str, Any], field: Field | None, path: Path) -> str | None:
     """The study's unit of the parameter: as given, else the model's, else the unit of its bounds."""
     unit = section.get("unit")
     if unit is None and "unit" in section:
         return None
-    if unit is None and item is not None:
-        unit = unit_of(item)
+    if unit is None and field is not None:
+        unit = unit_of(field)
     if unit is None:
         amounts = [section[key] for key in ("low", "high") if isinstance(section.get(key), Amount)]
         unit = next((a.unit for a in amounts if a.unit), "")
@@ -216,14 +216,14 @@ def _section_unit(section: Mapping[str, Any], unit: str) -> str:
 
 
 def _with_range(
-    ctx: Context, parameter: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
+    ctx: Context, parameter: DesignVariable, section: Mapping[str, Any], field: Field | None, path: Path
 ) -> DesignVariable | None:
-    number_kind = number_type(item.annotation) if item is not None else float
-    if item is not None and number_kind is None:
-        ctx.add(path, f"the model takes {type_words(item.annotation)} here, not a number; use 'values' or 'value'")
+    number_kind = number_type(field.annotation) if field is not None else float
+    if field is not None and number_kind is None:
+        ctx.add(path, f"the model takes {type_words(field.annotation)} here, not a number; use 'values' or 'value'")
         return None
     parameter = replace(parameter, scale=section.get("scale") or "linear")
-    quantity = item.quantity if item is not None else None
+    quantity = field.quantity if field is not None else None
     low, high = (_bound(ctx, key, section[key], parameter, quantity, path) for key in ("low", "high"))
     if low is None or high is None or ctx.unknown_key(path):
         return None
@@ -261,7 +261,7 @@ def _bound(
 
 
 def _with_values(
-    ctx: Context, parameter: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
+    ctx: Context, parameter: DesignVariable, section: Mapping[str, Any], field: Field | None, path: Path
 ) -> DesignVariable | None:
     """A choice or a fixed parameter. Values are checked against the model's annotation, if any."""
     single = parameter.kind == "fixed"
@@ -275,7 +275,7 @@ def _with_values(
     values = []
     for position, value in enumerate(entries):
         entry_path: Path = (*path, "value") if single else (*path, "values", position)
-        number = None if value is None else _value(ctx, value, parameter, item, "unit" in section, entry_path)
+        number = None if value is None else _value(ctx, value, parameter, field, "unit" in section, entry_path)
         if number is not None:
             values.append(number)
     earlier_values = set()
@@ -290,9 +290,9 @@ def _with_values(
     return replace(parameter, values=tuple(values))
 
 
-def _value(ctx: Context, value: Any, parameter: DesignVariable, item: Field | None, has_unit: bool, path: Path) -> Any:
+def _value(ctx: Context, value: Any, parameter: DesignVariable, field: Field | None, has_unit: bool, path: Path) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    numeric = item is not None and number_type(item.annotation) is not None
+    numeric = field is not None and number_type(field.annotation) is not None
     if isinstance(value, str) and (numeric or has_unit):
         try:
             value = ctx.in_unit(units.parse_amount(value), parameter.unit, path)
@@ -305,14 +305,14 @@ def _value(ctx: Context, value: Any, parameter: DesignVariable, item: Field | No
     if has_unit and not number:
         ctx.add(path, f"a unit is given, so this must be a number, not {value}")
         return None
-    if item is None:
+    if field is None:
         return float(value) if number and parameter.factor != 1.0 else value
     in_model = (
         parameter.factor * value + parameter.offset
         if number and (parameter.factor, parameter.offset) != (1.0, 0.0)
         else value
     )
-    model_value = ctx.checked(in_model, item, path)
+    model_value = ctx.checked(in_model, field, path)
     return model_value if model_value is None or in_model is value else float(value)
 
 

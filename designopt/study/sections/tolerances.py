@@ -52,7 +52,7 @@ def tolerances(
     return Tolerances(tuple(valid), section.get("neighbours"), section.get("front"), not entries) if valid else None
 
 
-def _tolerance(ctx: Context, value: Any, p: DesignVariable, item: Field | None, path: Path) -> Tolerance | None:
+def _tolerance(ctx: Context, value: Any, p: DesignVariable, field: Field | None, path: Path) -> Tolerance | None:
     """The tolerance at `path`, in the study's unit."""
     normal = isinstance(value, Mapping)
     amount: Amount | None = value.get("deviation") if normal else value
@@ -70,18 +70,18 @@ def _tolerance(ctx: Context, value: Any, p: DesignVariable, item: Field | None, 
     if not amount.value > 0.0:
         ctx.add(path, f"must be above 0, not {amount.value:g}")
         return None
-    return Tolerance(p.name, scale * amount.value, relative, normal, *_limits(p, item))
+    return Tolerance(p.name, scale * amount.value, relative, normal, *_limits(p, field))
 
 
-def _default_tolerance(p: DesignVariable, item: Field | None) -> Tolerance:
+def _default_tolerance(p: DesignVariable, field: Field | None) -> Tolerance:
     """A share of the value, or of the largest one if the range contains 0."""
     relative = p.low > 0.0 or p.high < 0.0
     size = ASSUMED * (1.0 if relative else max(abs(p.low), abs(p.high)))
-    return Tolerance(p.name, size, relative, False, *_limits(p, item))
+    return Tolerance(p.name, size, relative, False, *_limits(p, field))
 
 
-def _limits(p: DesignVariable, item: Field | None) -> tuple[float | None, float | None]:
+def _limits(p: DesignVariable, field: Field | None) -> tuple[float | None, float | None]:
     """The range admitted by the model, in the study's unit, ends included."""
-    ends = [(end - p.offset) / p.factor for end in model_range(item)]
+    ends = [(end - p.offset) / p.factor for end in model_range(field)]
     low, high = sorted(ends)
     return (None if low == float("-inf") else low), (None if high == float("inf") else high)

@@ -11,14 +11,14 @@ from designopt.workers.executor import Chunk
 
 
 @dataclass(frozen=True)
-class Gone:
+class WorkerEnd:
     """In place of results: the worker at this address ended with the chunk."""
 
     worker: str
 
 
 #: The ends of chunks, by number: the name of a worker with the results, or with the reason why it is unfit for the
-#: problem; `Gone`; or an exception from outside the evaluations.
+#: problem; `WorkerEnd`; or an exception from outside the evaluations.
 Ends = queue.SimpleQueue[tuple[int, Any]]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from distributed import SchedulerPlugin, Status
 from distributed.protocol.serialize import Serialized, deserialize, serialize
 
-from designopt.workers.carriers.carrier import Ends, Gone
+from designopt.workers.carriers.carrier import Ends, WorkerEnd
 from designopt.workers.executor import Chunk
 from designopt.workers.remote.chunks import CHUNK, FIT, RESULT, RETURN, RETURNED
 from designopt.workers.remote.dask_worker import send_at_once
@@ -136,4 +136,4 @@ class Streams(SchedulerPlugin):
     def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
         """Called for a worker that has left or died: its chunks are lost."""
         for parcel in self._parcels.pop(worker, []):
-            self._ends.put((parcel.number, Gone(worker)))
+            self._ends.put((parcel.number, WorkerEnd(worker)))

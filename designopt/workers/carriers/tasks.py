@@ -7,7 +7,7 @@ from typing import Any
 
 from distributed import KilledWorker
 
-from designopt.workers.carriers.carrier import Ends, Gone
+from designopt.workers.carriers.carrier import Ends, WorkerEnd
 from designopt.workers.executor import Chunk
 from designopt.workers.remote import dask_worker
 
@@ -43,7 +43,7 @@ class Tasks:
         try:
             end = await future
         except KilledWorker as error:
-            end = Gone(error.last_worker.address)
+            end = WorkerEnd(error.last_worker.address)
         except Exception as error:
             end = error
         self._futures.pop(number, None)

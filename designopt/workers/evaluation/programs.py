@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import Problem, Programs, Solved
+from designopt.problem import Problem, Programs, ProgramSolution
 from designopt.study.study import StudyDefinition
 from designopt.workers.evaluation.evaluate import DIVERGED, ERROR, OK, location, matrix, name_of, text_of, traceback_of
 from designopt.workers.executor import Break, Chunk, ChunkResult
@@ -47,7 +47,7 @@ class ProgramWorker:
             except Break:
                 raise
             except BaseException as error:  # as in evaluations: the code of a model must not end the run
-                status[i], program = ERROR, Solved(False, {})
+                status[i], program = ERROR, ProgramSolution(False, {})
                 messages[i] = (name_of(error), traceback_of(error), location(error))
             wall[i], cpu[i] = time.perf_counter() - wall[i], time.process_time() - cpu[i]
             rows.append(program.figures)

@@ -71,7 +71,7 @@ class Connection(Protocol):
         """End the workers, or restore their state."""
 
 
-class Existing:
+class ExistingScheduler:
     """Workers of the existing scheduler at `address` (or described in that file)."""
 
     local = False

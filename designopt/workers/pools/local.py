@@ -50,7 +50,7 @@ _KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "100000 h"}
 _starting = threading.Lock()
 
 
-class Local:
+class LocalWorkers:
     """Workers of `run` alone, one thread each, that end with this process; other users cannot connect to them.
 
     `path` is the run's store. Raises `WorkersError` if they cannot be started.

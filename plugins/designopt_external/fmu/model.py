@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt.plugin import (
     Array,
-    Declared,
+    Declaration,
     ForeignCode,
     InputFile,
     InvalidDesign,
@@ -99,8 +99,8 @@ class Fmu:
         if self.signals is not None:
             yield from self._check_signals(self.signals, "signals")
 
-    def _check_time(self, about: Description) -> Iterator[InvalidSetting]:
-        start, stop, step = self._times(about)
+    def _check_time(self, description: Description) -> Iterator[InvalidSetting]:
+        start, stop, step = self._times(description)
         for name, value in (("stop", stop), ("step", step)):
             if value is None:
                 yield InvalidSetting(name, f"is missing, and the FMU has no default; write {name}: ... s")
@@ -111,7 +111,7 @@ class Fmu:
             yield InvalidSetting("stop", f"is {stop:g} s, not after the start at {start:g} s")
         elif (stop - start) / step > MOST_STEPS:
             yield InvalidSetting("step", f"gives {(stop - start) / step:.3g} steps; at most {MOST_STEPS}")
-        elif self._kind(about) == "co_simulation" and about.fixed_step:
+        elif self._kind(description) == "co_simulation" and description.fixed_step:
             count = (stop - start) / step
             if abs(count - round(count)) > 1e-6:
                 yield InvalidSetting(
@@ -130,22 +130,22 @@ class Fmu:
         if "signals" in conditions:
             yield from self._check_signals(conditions["signals"], "signals")
 
-    def _kind(self, about: Description) -> str:
-        return self.kind or about.kinds[0]
+    def _kind(self, description: Description) -> str:
+        return self.kind or description.kinds[0]
 
-    def _times(self, about: Description) -> tuple[float, float | None, float | None]:
-        start = about.start if self.start is None else self.start
-        stop = about.stop if self.stop is None else self.stop
-        step = about.step if self.step is None else self.step
+    def _times(self, description: Description) -> tuple[float, float | None, float | None]:
+        start = description.start if self.start is None else self.start
+        stop = description.stop if self.stop is None else self.stop
+        step = description.step if self.step is None else self.step
         if step is None and stop is not None:
             step = (stop - start) / 500.0
         return start, stop, step
 
-    def _inputs(self, about: Description) -> dict[str, str]:
+    def _inputs(self, description: Description) -> dict[str, str]:
         """The units of the inputs over time, by label."""
-        return {label: v.unit for label, v in about.with_role("input").items() if not v.is_text}
+        return {label: v.unit for label, v in description.with_role("input").items() if not v.is_text}
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Parameters and start values as inputs, inputs as conditions, signals as arrays."""
         about = describe(self.file)
         parameters, inputs = about.with_role("parameter"), about.with_role("input")
@@ -158,7 +158,7 @@ class Fmu:
         arrays = {TIME: Array((TIME,), "s", "", "float")}
         arrays |= {label: Array((TIME,), v.unit, v.quantity.description, "float") for label, v in about.signals.items()}
         texts = {label for label, v in {**parameters, **inputs}.items() if v.is_text}
-        return Declared(
+        return Declaration(
             inputs={label: v.quantity for label, v in parameters.items()},
             conditions={label: v.quantity for label, v in inputs.items()},
             outputs=outputs,

@@ -10,25 +10,25 @@ PARAMETERS = 4
 LISTED = 12
 
 
-def starting_study(about: Description, name: str) -> str:
+def starting_study(description: Description, name: str) -> str:
     """The text of a study file that samples the FMU. Raises `UnusableFmu` if it has no parameter or no signal."""
-    ranges = {label: limits for label, v in _parameters(about).items() if (limits := _range(v)) is not None}
+    ranges = {label: limits for label, v in _parameters(description).items() if (limits := _range(v)) is not None}
     if not ranges:
-        raise UnusableFmu(f"{about.file}: has no real parameter or start value that a study could change")
-    signals = about.signals
+        raise UnusableFmu(f"{description.file}: has no real parameter or start value that a study could change")
+    signals = description.signals
     outputs = [v.label for v in signals.values() if v.is_output] or list(signals)
     if not outputs:
-        raise UnusableFmu(f"{about.file}: has no variable over time that a study could measure")
-    further_labels = [label for label in about.with_role("parameter") if label not in list(ranges)[:PARAMETERS]][
+        raise UnusableFmu(f"{description.file}: has no variable over time that a study could measure")
+    further_labels = [label for label in description.with_role("parameter") if label not in list(ranges)[:PARAMETERS]][
         :LISTED
     ]
     lines = [
-        f"# A study of {about.file}: its variables are listed by  designopt show {about.file}",
+        f"# A study of {description.file}: its variables are listed by  designopt show {description.file}",
         f"study: {name}",
         "model:",
         "  use: fmu",
-        f"  file: {about.file}",
-        *(["  stop: 1 s"] if about.stop is None else []),
+        f"  file: {description.file}",
+        *(["  stop: 1 s"] if description.stop is None else []),
         "  outputs:",
         f"    peak: {{variable: {outputs[0]}, take: largest}}",
         *(f"    # {label}_last: {{variable: {label}, take: last}}" for label in outputs[1:LISTED]),
@@ -42,9 +42,9 @@ def starting_study(about: Description, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parameters(about: Description) -> dict[str, FmuVariable]:
+def _parameters(description: Description) -> dict[str, FmuVariable]:
     """The real parameters, then the start values."""
-    parameters = {label: v for label, v in about.with_role("parameter").items() if v.is_real}
+    parameters = {label: v for label, v in description.with_role("parameter").items() if v.is_real}
     return dict(sorted(parameters.items(), key=lambda item: item[1].varies))
 
 

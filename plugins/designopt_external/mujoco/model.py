@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt.plugin import (
     Array,
-    Declared,
+    Declaration,
     Diverged,
     InputFile,
     InvalidDesign,
@@ -169,7 +169,7 @@ class Mujoco:
         names = [item.name for item in self._spec.joints if item.name]
         return {column: "" for name in names for column in (name, name + VELOCITY)}
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Inputs, conditions, outputs and arrays of the settings."""
 
         def quantities(sections: Mapping[str, AttributeSection]) -> dict[str, Quantity]:
@@ -182,7 +182,7 @@ class Mujoco:
         arrays = {TIME: Array((TIME,), "s", "", "float"), SCENE: Array((TIME, "vertex", "axis"), "m", "", "float")}
         for name, array in self.arrays.items():
             arrays[name] = Array((TIME,), measures.unit_of(array), array.get("meaning", ""), "float")
-        return Declared(
+        return Declaration(
             inputs=quantities(self.inputs),
             conditions=quantities(self.conditions),
             outputs=outputs,

@@ -20,7 +20,7 @@ from designopt.evaluation_progress import progress
 from designopt.files import InputFileError
 from designopt.plugin import (
     Array,
-    Declared,
+    Declaration,
     Diverged,
     ForeignCode,
     InputFile,
@@ -36,7 +36,7 @@ from designopt_external.program import sources
 from designopt_external.program.dakota import parameters_file
 from designopt_external.program.folder import packed
 from designopt_external.program.process import STDERR, STDOUT, ProcessEnd, environment, run
-from designopt_external.program.sources import ArraySection, Missing, SourceSection
+from designopt_external.program.sources import ArraySection, MissingResult, SourceSection
 from designopt_external.program.templates import SUFFIXES, DeckTemplate, TemplateMistake, UnitNumber
 
 #: The unit of an input whose values are words.
@@ -234,7 +234,7 @@ class ExternalProgram:
                 text = f"no condition of the program has this name; add it to model.conditions: {{{name}: UNIT}}"
                 yield InvalidSetting(name, text)
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """The inputs, conditions, outputs and arrays of the settings, and the array `FOLDER`."""
         units_of = {**self.inputs, **self.conditions}
         quantities = {name: Quantity("" if unit == TEXT else unit) for name, unit in units_of.items()}
@@ -243,7 +243,7 @@ class ExternalProgram:
             for name, array in self.arrays.items()
         }
         arrays[FOLDER] = Array(("byte",), "", "files of the evaluation, as a compressed tar archive")
-        return Declared(
+        return Declaration(
             inputs={name: quantities[name] for name in self.inputs},
             conditions={name: quantities[name] for name in self.conditions},
             outputs={n: Quantity(s.get("unit", ""), s.get("meaning", "")) for n, s in self.outputs.items()},
@@ -308,7 +308,7 @@ class ExternalProgram:
         self._judge(process_end, folder)
         try:
             return self._results(folder, arrays)
-        except Missing as error:
+        except MissingResult as error:
             _fail(folder, str(error), reason="missing result")
 
     def write_files(self, folder: Path, values: Mapping[str, Any]) -> None:
@@ -423,7 +423,7 @@ def _fail(folder: Path, sentence: str, **about: Any) -> NoReturn:
 def _text(folder: Path, name: str) -> str:
     try:
         return sources.text_of(folder, name)
-    except (Missing, OSError):
+    except (MissingResult, OSError):
         return ""
 
 

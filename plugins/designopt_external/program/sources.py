@@ -80,7 +80,7 @@ _KEYS = {
 _NEEDED = {"csv": "column", "json": "path", "dakota": "response"}
 
 
-class Missing(Exception):
+class MissingResult(Exception):
     """A result is not in the files; the message names the file, the searched entry, and what stands there."""
 
 
@@ -174,7 +174,7 @@ def check_pattern(pattern: str, at: str, groups: int = 0) -> Iterator[InvalidSet
 
 
 def read(section: SourceSection, folder: Path, texts: dict[str, str]) -> list[float]:
-    """The numbers of a source in the files of `folder`; `texts` keeps files that were read. Raises `Missing`."""
+    """The numbers of a source in the files of `folder`; `texts` keeps files that were read. Raises `MissingResult`."""
     form = format_of(section)
     name = str(section[form])  # type: ignore[literal-required]
     if name not in texts:
@@ -182,7 +182,7 @@ def read(section: SourceSection, folder: Path, texts: dict[str, str]) -> list[fl
     try:
         return _READERS[form](texts[name], section)
     except ValueError as error:
-        raise Missing(f"{name}: {error}") from None
+        raise MissingResult(f"{name}: {error}") from None
 
 
 def place_of_table(section: SourceSection, texts: Mapping[str, str]) -> str:
@@ -195,31 +195,31 @@ def place_of_table(section: SourceSection, texts: Mapping[str, str]) -> str:
 
 
 def single(section: SourceSection, numbers: Sequence[float]) -> float:
-    """The number that an output takes from those of its source. Raises `Missing` for several rows or items without
-    `take`; of several matches of a pattern the last one counts."""
+    """The number that an output takes from those of its source. Raises `MissingResult` for several rows or items
+    without `take`; of several matches of a pattern the last one counts."""
     if "take" not in section and "pattern" not in section and len(numbers) > 1:
         form = format_of(section)
         where = f"'{section['path']}' has {len(numbers)} items" if form == "json" else f"there are {len(numbers)} rows"
         alternative = "" if form == "json" else ", or 'row' for one of them"
         name = section[form]  # type: ignore[literal-required]
-        raise Missing(
+        raise MissingResult(
             f"{name}: {where}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){alternative}"
         )
     return REDUCTIONS[section.get("take", "last")](numbers)
 
 
 def text_of(folder: Path, name: str) -> str:
-    """The text of a file that the program has written. Raises `Missing`."""
+    """The text of a file that the program has written. Raises `MissingResult`."""
     file = folder / name
     if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
         names = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
         nearest = sorted(difflib.get_close_matches(name, names, n=8, cutoff=0.0))
         remainder = f" and {len(names) - len(nearest)} more" if len(names) > len(nearest) else ""
-        raise Missing(
+        raise MissingResult(
             f"the program wrote no file '{name}'; the folder contains {', '.join(nearest) or 'nothing'}{remainder}"
         )
     if file.stat().st_size > LARGEST:
-        raise Missing(f"{name}: has {file.stat().st_size} bytes; at most {LARGEST} are read")
+        raise MissingResult(f"{name}: has {file.stat().st_size} bytes; at most {LARGEST} are read")
     return file.read_text(encoding="utf-8", errors="replace")
 
 

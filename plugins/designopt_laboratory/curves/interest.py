@@ -70,15 +70,15 @@ def varying(curves: Iterable[PooledCurves]) -> tuple[list[PooledCurves], list[Po
     return [curve for curve in every if curve not in constant], constant
 
 
-def positive_direction(curve: PooledCurves, angle: PooledCurves | None) -> str:
+def positive_direction(curve: PooledCurves, angle_curves: PooledCurves | None) -> str:
     """The word for the positive direction of a curve of a coordinate, as OpenSim's models name them; "" if unknown.
 
-    The knee is positive in flexion or in extension, which its `angle` over the cycle tells: it bends more than it
-    extends.
+    The knee is positive in flexion or in extension, which its `angle_curves` over the cycle tell: it bends more than
+    it extends.
     """
     if curve.kind not in ("angle", "moment"):
         return ""
-    if curve.name == "knee_angle" and angle is not None:
-        mean = np.mean([part.mean for part in angle.sets], axis=0)
+    if curve.name == "knee_angle" and angle_curves is not None:
+        mean = np.mean([part.mean for part in angle_curves.sets], axis=0)
         return "flexion" if mean[np.argmax(np.abs(mean))] > 0.0 else "extension"
     return _POSITIVE.get(curve.name, "")

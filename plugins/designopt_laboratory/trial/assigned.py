@@ -102,9 +102,11 @@ def _or_zero(values: Floats) -> Floats:
     return np.asarray(np.nan_to_num(values))
 
 
-def _filtered(load: BodyLoad, fine: BodyLoad, times: tuple[Floats, Floats], rate: float, cutoff: float) -> BodyLoad:
-    """The `load` with the force and moment of the `fine` one, which is filtered at its even times; its point stays."""
+def _filtered(
+    load: BodyLoad, fine_load: BodyLoad, times: tuple[Floats, Floats], rate: float, cutoff: float
+) -> BodyLoad:
+    """The `load` with the force and moment of `fine_load`, which is filtered at its even times; its point stays."""
     even, time = times
-    wrench = lowpass(fine.wrench, rate, cutoff)
+    wrench = lowpass(fine_load.wrench, rate, cutoff)
     at = np.column_stack([linear_values(even, column, time) for column in wrench.T])
     return replace(load, force=at[:, :3], torque=at[:, 3:] - np.cross(_or_zero(load.point), at[:, :3]))

@@ -12,7 +12,6 @@ from designopt_muscle.osim.model import OsimModel
 from designopt_recordings.frames import FrameStatus, worst
 from designopt_recordings.loads.contacts import SHORTEST, THRESHOLD, ContactInterval, contacts
 from designopt_recordings.loads.frames import PlateLoad, load_at
-from designopt_recordings.loads.pressure import normal_force
 from designopt_recordings.loads.segments import bearing_segment, outline_distances
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
@@ -185,7 +184,7 @@ def _strikes(
         indices = foot_index[frames]
         indices = indices[indices >= 0]
         if not len(indices):
-            highest = float(np.nanmax(np.interp(time[frames], plate.time, np.nan_to_num(normal_force(plate)))))
+            highest = float(np.nanmax(np.interp(time[frames], plate.time, np.nan_to_num(plate.normal_force))))
             notes.append(
                 f"{titled(plate)}: no foot is over the contact from {contact.start:.3f} to {contact.end:.3f} s; its"
                 f" load of up to {highest:.3g} N is left out"
@@ -199,7 +198,7 @@ def _strikes(
 def begins(plate: ForcePlate, contact: ContactInterval) -> bool:
     """Whether a contact begins with a foot strike: not at the first sample, and not behind a gap."""
     before = int(np.searchsorted(plate.time, contact.start - 1e-9)) - 1
-    return before >= 0 and bool(np.isfinite(normal_force(plate)[before]))
+    return before >= 0 and bool(np.isfinite(plate.normal_force[before]))
 
 
 def titled(plate: ForcePlate) -> str:
@@ -210,7 +209,7 @@ def titled(plate: ForcePlate) -> str:
 def _beside_contacts(plate: ForcePlate, load: PlateLoad, time: Floats) -> list[str]:
     """A note on what a plate measures beside its contacts, which counts as no load."""
     inside = (time >= plate.time[0]) & (time <= plate.time[-1]) & ~load.loaded
-    force = np.where(inside, np.interp(time, plate.time, np.nan_to_num(normal_force(plate))), 0.0)
+    force = np.where(inside, np.interp(time, plate.time, np.nan_to_num(plate.normal_force)), 0.0)
     if not len(force) or force.max() < _LEAST_LEFT_OUT:
         return []
     return [

@@ -31,7 +31,14 @@ from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
-from designopt_laboratory.trial.subject import SubjectFiles, readable, static_doubts, subject_doubts, subject_of, unread
+from designopt_laboratory.trial.subject import (
+    SubjectSettings,
+    readable,
+    static_doubts,
+    subject_doubts,
+    subject_of,
+    unread,
+)
 
 #: Conditions of a scenario that are files.
 FILE_CONDITIONS = (
@@ -76,7 +83,7 @@ class TrialFiles:
         return series.time
 
 
-def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFiles:
+def read_files(settings: SubjectSettings, conditions: Mapping[str, Any]) -> TrialFiles:
     """The files of a trial. Raises `TrialError` that names the file, for unusable ones and for combinations without
     a meaning."""
     files: dict[str, InputFile | None] = {name: conditions.get(name) for name in FILE_CONDITIONS}
@@ -129,7 +136,7 @@ def read_files(settings: SubjectFiles, conditions: Mapping[str, Any]) -> TrialFi
     )  # fmt: skip
 
 
-def _ik_setup(settings: SubjectFiles) -> IkSetup:
+def _ik_setup(settings: SubjectSettings) -> IkSetup:
     if settings.tasks is None:
         return IkSetup(IkTasks())
     with readable(settings.tasks):
@@ -137,7 +144,7 @@ def _ik_setup(settings: SubjectFiles) -> IkSetup:
 
 
 def _window(
-    settings: SubjectFiles, setup: IkSetup, recording: str, time: Floats
+    settings: SubjectSettings, setup: IkSetup, recording: str, time: Floats
 ) -> tuple[tuple[float, float] | None, list[str]]:
     """The part of a trial (s) that has results: of the study, else of a set-up for this recording; and notes.
 
@@ -166,7 +173,7 @@ def _window(
 
 
 def _tasks(
-    settings: SubjectFiles, setup: IkSetup, targets: InputFile | None, model: OsimModel, time: Floats
+    settings: SubjectSettings, setup: IkSetup, targets: InputFile | None, model: OsimModel, time: Floats
 ) -> IkTasks:
     """The weights of inverse kinematics; coordinates of the settings follow the table `targets`, if there is one."""
     weights = settings.coordinate_weights
@@ -204,7 +211,7 @@ def resized(files: TrialFiles, factor: float) -> TrialFiles:
     )
 
 
-def _refuse(files: Mapping[str, InputFile | None], settings: SubjectFiles, movements: tuple[InputFile, ...]) -> None:
+def _refuse(files: Mapping[str, InputFile | None], settings: SubjectSettings, movements: tuple[InputFile, ...]) -> None:
     """Raise `TrialError` for files that contradict or miss each other."""
     if (files["recording"] is None) == (files["motion"] is None):
         raise TrialError(

@@ -158,10 +158,12 @@ def _on_body(body: str, markers: tuple[OsimMarker, ...], recordings: tuple[Recor
     return names
 
 
-def _static_marker(static: Recording, name: str) -> Floats:
-    if name not in static.marker_names:
-        raise ValueError(f"the static pose has no marker '{name}'{nearest_or_all(name, sorted(static.marker_names))}")
-    return static.marker(name)
+def _static_marker(static_recording: Recording, name: str) -> Floats:
+    if name not in static_recording.marker_names:
+        raise ValueError(
+            f"the static pose has no marker '{name}'{nearest_or_all(name, sorted(static_recording.marker_names))}"
+        )
+    return static_recording.marker(name)
 
 
 def _marker(markers: tuple[OsimMarker, ...], joint: str, name: str) -> OsimMarker:

@@ -114,7 +114,7 @@ class MarkerSettings:
 
 
 @dataclass(frozen=True)
-class SubjectFiles:
+class SubjectSettings:
     """Settings of the subject: the generic or scaled `model`, its `scaling` and `markers`, the file of the `tasks`
     (weights) of inverse kinematics, with further `coordinate_weights`, and the `window` (s) of the trial."""
 
@@ -152,7 +152,7 @@ def markers_on(model: InputFile, marker_set: InputFile | None) -> tuple[OsimMark
 
 
 def subject_of(
-    settings: SubjectFiles,
+    settings: SubjectSettings,
     files: Mapping[str, InputFile | None],
     movements: tuple[InputFile, ...],
     mass: float | None,
@@ -202,10 +202,10 @@ def subject_of(
 
 
 def _functional(
-    settings: SubjectFiles,
+    settings: SubjectSettings,
     model: OsimModel,
     markers: tuple[OsimMarker, ...],
-    static: Recording,
+    static_recording: Recording,
     movements: tuple[InputFile, ...],
 ) -> FunctionalMarkers:
     """The markers at the functional joints, by all frames of the movements together."""
@@ -215,14 +215,14 @@ def _functional(
             recordings.append(settings.markers.on_model(read_recording(file)))
     name = ", ".join(file.name for file in movements)
     try:
-        joints = functional_markers(model, markers, (static, joined(recordings)), settings.scaling.functional)
+        joints = functional_markers(model, markers, (static_recording, joined(recordings)), settings.scaling.functional)
     except MarkerError as error:
         raise TrialError(f"{name}: {error}") from None
     return replace(joints, notes=tuple(f"{name}: {note}" for note in joints.notes))
 
 
 def subject_doubts(
-    settings: SubjectFiles, files: Mapping[str, InputFile | None], subject: ScaledModel, mass: float | None
+    settings: SubjectSettings, files: Mapping[str, InputFile | None], subject: ScaledModel, mass: float | None
 ) -> list[str]:
     """What makes the model of a subject doubtful: its mass, and a static pose that it does not fit."""
     doubts, own_model, static = [], files["subject_model"], files["static"]
@@ -239,14 +239,14 @@ def subject_doubts(
 
 
 def static_doubts(
-    static: InputFile | None, settings: SubjectFiles, subject: ScaledModel, recording: Recording
+    static_file: InputFile | None, settings: SubjectSettings, subject: ScaledModel, recording: Recording
 ) -> list[str]:
     """A sentence where the lengths between markers of one body differ between a static pose and a trial: the median of
     their ratios tells another subject, or another unit."""
-    if static is None or subject.static is None:
+    if static_file is None or subject.static is None:
         return []
-    with readable(static):
-        pose = settings.markers.on_model(read_recording(static))
+    with readable(static_file):
+        pose = settings.markers.on_model(read_recording(static_file))
     body_of = {marker.name: marker.body for marker in subject.markers}
     names = [name for name in body_of if name in recording.marker_names and name in pose.marker_names]
     ratios = []
@@ -258,8 +258,8 @@ def static_doubts(
     if len(ratios) < _LEAST_RATIOS or abs(float(np.median(ratios)) - 1.0) < _OTHER_SUBJECT:
         return []
     return [
-        f"{static.name}: markers of a body are {np.median(ratios):.3g} times as far apart as in the trial (median of"
-        f" {len(ratios)} lengths): is the static pose that of the same subject, and are both in the same unit?"
+        f"{static_file.name}: markers of a body are {np.median(ratios):.3g} times as far apart as in the trial (median"
+        f" of {len(ratios)} lengths): is the static pose that of the same subject, and are both in the same unit?"
     ]
 
 
@@ -286,9 +286,12 @@ def _setup(scaling: Scaling, mass: float | None) -> ScaleSetup:
     return setup if mass is None else replace(setup, mass=mass)
 
 
-def _check_measurements(measurements: tuple[Measurement, ...], static: Recording) -> None:
+def _check_measurements(measurements: tuple[Measurement, ...], static_recording: Recording) -> None:
     for measurement in measurements:
         for name in (name for pair in measurement.pairs for name in pair):
-            if name not in static.marker_names or not np.isfinite(static.marker(name)).all(axis=1).any():
-                near = nearest_or_all(name, sorted({*static.marker_names} - {name}))
+            if (
+                name not in static_recording.marker_names
+                or not np.isfinite(static_recording.marker(name)).all(axis=1).any()
+            ):
+                near = nearest_or_all(name, sorted({*static_recording.marker_names} - {name}))
                 raise MarkerError(f"the measurement '{measurement.name}' needs the marker '{name}'{near}")

@@ -14,7 +14,7 @@ from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.anatomy.geometry import Geometry
 from designopt_mechanics.anatomy.vrml import read_vrml
 from designopt_mechanics.body import Body, BodyError
-from designopt_mechanics.model_file.nodes import At, Findings, Vector3, named, read_as
+from designopt_mechanics.model_file.nodes import Findings, LocatedNode, Vector3, named, read_as
 from designopt_mechanics.motions import Motion, MotionError, Rotate, Slide
 from designopt_mechanics.springs import pulling, pulling_energy
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
@@ -30,7 +30,7 @@ class Muscle:
 
 
 @dataclass(frozen=True)
-class Elastic:
+class ElasticStrand:
     """A tension-only spring: `stiffness` (N/m) and `slack` length (m); see `springs.pulling`."""
 
     stiffness: float
@@ -59,7 +59,7 @@ class Anatomy:
 
     tree: Tree
     wires: tuple[Wire, ...]
-    laws: Mapping[str, Muscle | Elastic]
+    laws: Mapping[str, Muscle | ElasticStrand]
     joints: tuple[str, ...]
     links: tuple[str, ...]
     gravity: Vector3
@@ -71,7 +71,7 @@ def read_companion(content: bytes, name: str, geometry: Geometry) -> Anatomy:
     return read_as(content, name, lambda at, findings: _anatomy(at, geometry, findings))
 
 
-def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
+def _anatomy(at: LocatedNode, geometry: Geometry, findings: Findings) -> Anatomy | None:
     entries = at.mapping(("bones",), ("virtual_links", "laws", "gravity", "allow_default_laws", "title"))
     bones = named(entries["bones"])
     for bone in bones:
@@ -114,7 +114,7 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
                 warnings.append(f"rigid virtual link '{link}' has {ends} wires: with fewer than 7 all are slack")
             coordinates += link_coordinates
             frames.append(frame)
-    laws: dict[str, Muscle | Elastic] = {}
+    laws: dict[str, Muscle | ElasticStrand] = {}
     law_entries = named(entries["laws"]) if "laws" in entries else {}
     for wire_name in law_entries:
         if wire_name not in [w.name for w in geometry.wires]:
@@ -133,14 +133,14 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
             if wire.name in law_entries:
                 laws[wire.name] = _law(law_entries[wire.name], wire.kind, length)
             elif default:
-                laws[wire.name] = Muscle(1000.0) if wire.kind == "Mus" else Elastic(1e4, length)
+                laws[wire.name] = Muscle(1000.0) if wire.kind == "Mus" else ElasticStrand(1e4, length)
             else:
                 raise at.wrong(f"wire '{wire.name}' has no law; give one, or allow_default_laws: true")
     if findings.mistakes:
         return None
     for link in geometry.virtual:
         laws_of_link = [laws[w.name] for w in geometry.wires if link in (w.points[0].link, w.points[-1].link)]
-        if not any(isinstance(law, Elastic) for law in laws_of_link):
+        if not any(isinstance(law, ElasticStrand) for law in laws_of_link):
             warnings.append(f"virtual link '{link}' has neither tendon nor ligament: its pose may be undefined")
     gravity = entries["gravity"].vector("m/s^2") if "gravity" in entries else (0.0, 0.0, -9.81)
     if "gravity" not in entries:
@@ -150,7 +150,7 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
     return Anatomy(tree, tuple(wires), laws, joints, links, gravity, tuple(warnings))
 
 
-def _parent(at: At, bones: Mapping[str, At]) -> str:
+def _parent(at: LocatedNode, bones: Mapping[str, LocatedNode]) -> str:
     joint = at.mapping(("joint",), ("mass", "com", "inertia"))["joint"].mapping(
         ("parent",), ("center", "axes", "range")
     )
@@ -160,7 +160,7 @@ def _parent(at: At, bones: Mapping[str, At]) -> str:
     return parent
 
 
-def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list[Frame]]:
+def _bone(bone: str, at: LocatedNode, geometry: Geometry) -> tuple[list[Coordinate], list[Frame]]:
     """Coordinates and frames of a bone: the joint in the axes of the world, then the bone where it stands."""
     entries = at.mapping(("joint", "mass"), ("com", "inertia"))
     joint = entries["joint"].mapping(("parent",), ("center", "axes", "range"))
@@ -204,7 +204,7 @@ def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list
     return coordinates, frames
 
 
-def _ranges(at: At, axes: int) -> list[At]:
+def _ranges(at: LocatedNode, axes: int) -> list[LocatedNode]:
     """A range [low, high] for each axis of a joint; one axis may have it without the outer list."""
     items = at.items()
     pairs = [at] if axes == 1 and items and items[0].node.items is None else at.items(axes)
@@ -213,7 +213,7 @@ def _ranges(at: At, axes: int) -> list[At]:
     return pairs
 
 
-def _virtual(link: str, at: At | None, location: Any) -> tuple[list[Coordinate], Frame]:
+def _virtual(link: str, at: LocatedNode | None, location: Any) -> tuple[list[Coordinate], Frame]:
     """A virtual link: its place in the world as coordinates, and its turns if it is rigid."""
     kind = "point"
     if at is not None:
@@ -242,7 +242,7 @@ def _local(geometry: Geometry, link: str, location: Vector3) -> tuple[float, ...
     return tuple(float(v) for v in np.array(location) - geometry.virtual[link][:3, 3])
 
 
-def _law(at: At, kind: str, length: float) -> Muscle | Elastic:
+def _law(at: LocatedNode, kind: str, length: float) -> Muscle | ElasticStrand:
     if kind == "Mus":
         entries = at.mapping(("max",), ("tone",))
         max_tension = entries["max"].number("N")
@@ -259,7 +259,7 @@ def _law(at: At, kind: str, length: float) -> Muscle | Elastic:
         slack = entries["slack_length"].number("m")
         if slack <= 0.0:
             raise entries["slack_length"].wrong(f"{slack:g} m is not positive")
-    return Elastic(stiffness, slack)
+    return ElasticStrand(stiffness, slack)
 
 
 BUNDLED = ("teres_minor", "obturator_internus", "pectoralis", "biceps", "elbow_ligaments")

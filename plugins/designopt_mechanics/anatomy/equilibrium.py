@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
-from designopt_mechanics.anatomy.companion import Anatomy, Elastic
+from designopt_mechanics.anatomy.companion import Anatomy, ElasticStrand
 from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, moment_arms, pulls
@@ -27,7 +27,7 @@ def tensions_and_potential(anatomy: Anatomy, length: Any, pull: Any) -> tuple[An
     energy, tension, muscle = ca.SX(0.0), [], 0
     for i, wire in enumerate(anatomy.wires):
         law = anatomy.laws[wire.name]
-        if isinstance(law, Elastic):
+        if isinstance(law, ElasticStrand):
             tension.append(law.tension(length[i]))
             energy += law.energy(length[i])
         else:
@@ -65,7 +65,7 @@ class Equilibrium:
 
     def __init__(self, anatomy: Anatomy) -> None:
         self.anatomy = anatomy
-        self.muscles = tuple(w.name for w in anatomy.wires if not isinstance(anatomy.laws[w.name], Elastic))
+        self.muscles = tuple(w.name for w in anatomy.wires if not isinstance(anatomy.laws[w.name], ElasticStrand))
 
     def at(self, q: ArrayLike, muscles: ArrayLike, pose: ArrayLike | None = None) -> EquilibriumState:
         """The balance at joints `q` (m) under tensions (N) of `muscles`, from `pose` (the reference when not given).

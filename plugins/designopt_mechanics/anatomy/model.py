@@ -13,7 +13,7 @@ from designopt.plugin import Array, Diverged, InputFile, InvalidSetting, filled,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_mechanics import scene
-from designopt_mechanics.anatomy.companion import Anatomy, Elastic, Muscle, bundled, read_companion
+from designopt_mechanics.anatomy.companion import Anatomy, ElasticStrand, Muscle, bundled, read_companion
 from designopt_mechanics.anatomy.equilibrium import Equilibrium, NoEquilibrium
 from designopt_mechanics.anatomy.vrml import read_vrml
 from designopt_mechanics.tree import GROUND, Point
@@ -32,7 +32,7 @@ class Pull(TypedDict, total=False):
     ]
 
 
-class Which(TypedDict, total=False):
+class AnatomyChoice(TypedDict, total=False):
     """Which anatomy."""
 
     pattern: Annotated[PatternName, Q("", "bundled anatomy; not used with files", default="biceps")]
@@ -85,7 +85,7 @@ class WirePatterns:
         _ = self._model_files
 
     def evaluate(
-        self, design: Pull, scenario: Which, arrays: Set[str] = frozenset()
+        self, design: Pull, scenario: AnatomyChoice, arrays: Set[str] = frozenset()
     ) -> tuple[PatternOutputs, dict[str, Floats]]:
         """Find the equilibria along the sweep. Raises `Diverged` if there is none."""
         anatomy, balance = self._equilibrium(scenario)
@@ -106,7 +106,7 @@ class WirePatterns:
             pose = balances[-1].pose
         tensions, moments = np.array([b.tensions for b in balances]), np.array([b.tau for b in balances])
         travel = np.array([b.pose for b in balances]) - anatomy.tree.reference[len(anatomy.joints) :]
-        slack = [(i, law.slack) for i, law in enumerate(anatomy.laws.values()) if isinstance(law, Elastic)]
+        slack = [(i, law.slack) for i, law in enumerate(anatomy.laws.values()) if isinstance(law, ElasticStrand)]
         contacts = [np.linalg.norm(part[:3]) for b in balances for part in b.contact.values()]
         outputs = PatternOutputs(
             peak_moment=float(np.abs(moments).max()),
@@ -149,7 +149,7 @@ class WirePatterns:
     def _equilibrium(self, scenario: Mapping[str, Any]) -> tuple[Anatomy, Equilibrium]:
         if self._model_files is not None:
             return self._model_files, Equilibrium(self._model_files)
-        return _pattern(filled(Which, scenario)["pattern"])
+        return _pattern(filled(AnatomyChoice, scenario)["pattern"])
 
 
 def _as_text(error: StudyError) -> str:

@@ -42,7 +42,7 @@ def single_support(size: Size, conditions: Mapping[str, Any]) -> Any:
     return (END[size] - BEGIN) * conditions["cycle_time"] / conditions["speed"]
 
 
-def reference(exoskeleton: Build, time: Any, conditions: Mapping[str, Any]) -> Reference:
+def reference(build: Build, time: Any, conditions: Mapping[str, Any]) -> Reference:
     """The recorded motion at `time` (s) from the beginning of single support, as expressions of it."""
     pace = conditions["speed"] / conditions["cycle_time"]
     phase = BEGIN + pace * time
@@ -61,7 +61,7 @@ def reference(exoskeleton: Build, time: Any, conditions: Mapping[str, Any]) -> R
         "swing_shank": up + swing[1],
         "swing_foot": math.pi + swing[2],
     }
-    names = [rod.name for rod in exoskeleton.tree.rods]
+    names = [rod.name for rod in build.tree.rods]
     phi = ca.vertcat(*(directions[n] for n in names))
     lean = conditions["sway"] * ca.sin(2.0 * math.pi * phase)
     psi = ca.vertcat(*(lean if n == "trunk" else ca.SX(0.0) for n in names))
@@ -137,20 +137,20 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
 
 
 def _moments(
-    exoskeleton: Build, aims_of: Reference, q: Any, dq: Any, design: Mapping[str, Any], deviation: Any
+    build: Build, reference: Reference, q: Any, dq: Any, design: Mapping[str, Any], deviation: Any
 ) -> list[Any]:
     """Of azimuth and elevation the moment of every joint by computed torque; those of undriven joints are not used."""
-    tree, n = exoskeleton.tree, exoskeleton.tree.n
+    tree, n = build.tree, build.tree.n
     w, z = (objects(design[name]) for name in ("frequency", "drive_damping"))  # arrays of one entry
     rest_lengths = tree.column("rest_length")
     none = objects(ca.SX.zeros(n))
-    aims = [aims_of.phi, aims_of.psi]
+    aims = [reference.phi, reference.psi]
     if deviation.numel():
         aims[0] = aims[0] + objects(deviation)
     accelerations = []
-    follows_aim = [i in exoskeleton.driven or tree.rods[i].name == "stance_foot" for i in range(n)]
+    follows_aim = [i in build.driven or tree.rods[i].name == "stance_foot" for i in range(n)]
     for k, (aim, rate, second) in enumerate(
-        zip(aims, (aims_of.dphi, aims_of.dpsi), (aims_of.d2phi, aims_of.d2psi), strict=True)
+        zip(aims, (reference.dphi, reference.dpsi), (reference.d2phi, reference.d2psi), strict=True)
     ):
         at, speed = q[k * n : (k + 1) * n], dq[k * n : (k + 1) * n]
         acceleration = second + 2.0 * z * w * (rate - speed) + w**2 * (aim - at)
@@ -161,31 +161,31 @@ def _moments(
     efforts = inverse_dynamics(
         tree, rigid, np.concatenate([dq[: 2 * n], none]), np.concatenate([*accelerations, none])
     )  # fmt: skip
-    return [_sums(exoskeleton, efforts[:n]), _sums(exoskeleton, efforts[n : 2 * n])]
+    return [_sums(build, efforts[:n]), _sums(build, efforts[n : 2 * n])]
 
 
-def _passive(exoskeleton: Build, aims_of: Reference, q: Any, dq: Any) -> list[Any]:
+def _passive(build: Build, reference: Reference, q: Any, dq: Any) -> list[Any]:
     """Of azimuth and elevation the moments of springs and dampers in the joints without drives."""
-    n = exoskeleton.tree.n
+    n = build.tree.n
     moments = []
-    for k, aim in enumerate((aims_of.phi, aims_of.psi)):
+    for k, aim in enumerate((reference.phi, reference.psi)):
         at, speed = (
-            _relative(exoskeleton, q[k * n : (k + 1) * n] - aim),
-            _relative(exoskeleton, dq[k * n : (k + 1) * n]),
+            _relative(build, q[k * n : (k + 1) * n] - aim),
+            _relative(build, dq[k * n : (k + 1) * n]),
         )
-        constants = [SOLE if rod.name == "stance_foot" else ARM for rod in exoskeleton.tree.rods]
+        constants = [SOLE if rod.name == "stance_foot" else ARM for rod in build.tree.rods]
         moments.append([-c[0] * a - c[1] * s for c, a, s in zip(constants, at, speed, strict=True)])
     return moments
 
 
 def _measures(
-    exoskeleton: Build, aims_of: Reference, q: Any, dq: Any, moments: Any, passive: Any, rates: Any
+    build: Build, reference: Reference, q: Any, dq: Any, moments: Any, passive: Any, rates: Any
 ) -> list[tuple[Variable, Any]]:
     """Distances, compression, energy and the power that leaves through dampers and enters through joints."""
-    tree, n = exoskeleton.tree, exoskeleton.tree.n
+    tree, n = build.tree, build.tree.n
     rest_lengths = tree.column("rest_length")
     ends, _ = places(tree, q)
-    aims, _ = places(tree, np.concatenate([aims_of.phi, aims_of.psi, rest_lengths]))
+    aims, _ = places(tree, np.concatenate([reference.phi, reference.psi, rest_lengths]))
     names = [rod.name for rod in tree.rods]
     rods = [names.index(name) for name in ("stance_thigh", "stance_shank", "swing_shank")]
     error = sum(((ends[i] - aims[i]) ** 2).sum() for i in rods) / len(rods)
@@ -193,47 +193,44 @@ def _measures(
     energy = energies(tree, q, dq)
     damped_power = (tree.column("damping") * dq[2 * n :] ** 2).sum()
     joint_power = sum(
-        (m[i] if i in exoskeleton.driven else p[i]) * r[i]
+        (m[i] if i in build.driven else p[i]) * r[i]
         for m, p, r in zip(moments, passive, rates, strict=True)
         for i in range(n)
     )
     return [
         (Variable("squared_error", "m^2"), error),
-        *((Variable(f"stretch_{names[i]}", ""), stretch[i]) for i in exoskeleton.legs),
+        *((Variable(f"stretch_{names[i]}", ""), stretch[i]) for i in build.legs),
         (Variable("energy", "J"), energy.kinetic + energy.weight + energy.elastic),
         (Variable("joint_power", "W"), joint_power),
         (Variable("damped_power", "W"), damped_power),
     ]
 
 
-def _relative(exoskeleton: Build, values: Any) -> list[Any]:
+def _relative(build: Build, values: Any) -> list[Any]:
     """Of each joint the value of its rod less that of the rod before it."""
-    return [
-        value if before < 0 else value - values[before]
-        for value, before in zip(values, exoskeleton.joints, strict=True)
-    ]
+    return [value if before < 0 else value - values[before] for value, before in zip(values, build.joints, strict=True)]
 
 
-def _net(exoskeleton: Build, moments: Any) -> Any:
+def _net(build: Build, moments: Any) -> Any:
     """Generalised forces of the moments in the joints: each acts on its rod, and back on the rod before it."""
     net = list(moments)
-    for i, before in enumerate(exoskeleton.joints):
+    for i, before in enumerate(build.joints):
         if before >= 0:
             net[before] = net[before] - moments[i]
     return np.array(net, dtype=object)
 
 
-def _sums(exoskeleton: Build, forces: Any) -> list[Any]:
+def _sums(build: Build, forces: Any) -> list[Any]:
     """The moments in the joints that make generalised `forces`: sums over all rods beyond a joint."""
     total = list(forces)
-    for i in sorted(range(len(total)), key=lambda i: -_depth(exoskeleton, i)):
-        if exoskeleton.joints[i] >= 0:
-            total[exoskeleton.joints[i]] = total[exoskeleton.joints[i]] + total[i]
+    for i in sorted(range(len(total)), key=lambda i: -_depth(build, i)):
+        if build.joints[i] >= 0:
+            total[build.joints[i]] = total[build.joints[i]] + total[i]
     return total
 
 
-def _depth(exoskeleton: Build, i: int) -> int:
+def _depth(build: Build, i: int) -> int:
     depth = 0
-    while exoskeleton.joints[i] >= 0:
-        i, depth = exoskeleton.joints[i], depth + 1
+    while build.joints[i] >= 0:
+        i, depth = build.joints[i], depth + 1
     return depth

@@ -16,7 +16,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
-from designopt_mechanics.mechanism.mechanism import Mechanism, Meet
+from designopt_mechanics.mechanism.mechanism import Coincidence, Mechanism
 from designopt_mechanics.motions import Ball, Motion
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Tree, TreeError
@@ -29,7 +29,7 @@ _SAMPLES, _FIXED = 5, 1e-9
 class Cut:
     """A meeting point whose points can part along the columns of `axes` (3, k) and not along those of `fixed`."""
 
-    meet: Meet
+    meet: Coincidence
     axes: Floats
     fixed_axes: Floats
 
@@ -56,7 +56,7 @@ class LiftedTree:
         """(k, 1) m between the points that meet, along the axes of the cuts."""
         return ca.vertcat(ca.SX(0, 1), *(gap_along(state, cut.meet, cut.axes) for cut in self.cuts))
 
-    def frames_between(self, meet: Meet) -> list[str]:
+    def frames_between(self, meet: Coincidence) -> list[str]:
         """The frames from one point of a meeting to the other, whose joints carry its force."""
         ways = [self._way(point.frame) for point in (meet.first, meet.second)]
         return [name for way, beside in (ways, ways[::-1]) for name in way if name not in beside]
@@ -69,7 +69,7 @@ class LiftedTree:
         return names
 
 
-def gap_along(state: TreeState, meet: Meet, axes: Floats) -> Any:
+def gap_along(state: TreeState, meet: Coincidence, axes: Floats) -> Any:
     """(k, 1) m from the second to the first point, along the columns of `axes`."""
     return ca.SX(axes.T) @ (state.position(meet.first) - state.position(meet.second))
 

@@ -23,7 +23,7 @@ ScopeValue = float | Callable[[Mapping[str, Any]], Any] | Any
 
 
 @dataclass(frozen=True, eq=False)
-class Meet:
+class Coincidence:
     """Two points that coincide: a pin or ball that closes a loop."""
 
     name: str
@@ -106,7 +106,7 @@ class Mechanism:
     wires: tuple[Wire, ...] = ()
     springs: tuple[Spring | WirePull, ...] = ()
     contacts: tuple[Contact, ...] = ()
-    meets: tuple[Meet, ...] = ()
+    meets: tuple[Coincidence, ...] = ()
     relations: tuple[Relation, ...] = ()
     independent: tuple[str, ...] = ()
     branches: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from designopt_mechanics.contacts import contact_forces
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, SolvedForces
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.springs import tensions
-from designopt_mechanics.surfaces.over import Touched
+from designopt_mechanics.surfaces.over import WrapContact
 from designopt_mechanics.wires import Wire, WirePath, wire_path
 
 #: Reductions of a signal over a motion, with the unit's factor in time.
@@ -234,7 +234,7 @@ def _weights(time: Floats) -> Floats:
     return np.concatenate([[0.5 * steps[0]], 0.5 * (steps[1:] + steps[:-1]), [0.5 * steps[-1]]])
 
 
-def _named_touches(wire: Wire, path: WirePath) -> list[tuple[str, Touched]]:
+def _named_touches(wire: Wire, path: WirePath) -> list[tuple[str, WrapContact]]:
     """What a wire touches, as ``<wire>_<surface>``; with a number where it touches a surface again."""
     surfaces = [touch.over.surface.name for touch in path.touches]
     times = [surfaces[: i + 1].count(name) for i, name in enumerate(surfaces)]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number
 from designopt_mechanics.functions.dyad import dyad, reach
-from designopt_mechanics.model_file.nodes import At
+from designopt_mechanics.model_file.nodes import LocatedNode
 from designopt_mechanics.model_file.scope import FileScope
 
 #: What the dyad `knee` adds to the names of a file: ``knee_x``, ``knee_y`` (m) where the bars meet, ``knee_first`` and
@@ -48,7 +48,7 @@ class FileDyad:
         return ca.vertcat(*(ca.SX(value(z) if callable(value) else value) for value in values))
 
 
-def file_dyad(at: At, scope: FileScope) -> FileDyad:
+def file_dyad(at: LocatedNode, scope: FileScope) -> FileDyad:
     """The dyad ``{from: [x, y], to: [x, y], lengths: [a, b], side: left}``; formulas may use names that come before."""
     entries = at.mapping(("from", "to", "lengths", "side"), ())
     start, end = ([_component(item, scope) for item in entries[key].items(2)] for key in ("from", "to"))
@@ -62,7 +62,7 @@ def file_dyad(at: At, scope: FileScope) -> FileDyad:
     return FileDyad((start[0], start[1]), (end[0], end[1]), (lengths[0], lengths[1]), side)
 
 
-def _component(at: At, scope: FileScope) -> Any:
+def _component(at: LocatedNode, scope: FileScope) -> Any:
     text = at.node.scalar
     is_name = isinstance(text, str) and (text in scope.names) and text not in scope.parameters
     if not isinstance(text, str) or (

@@ -8,19 +8,19 @@ from typing import Any, Literal
 from designopt.study.language import units
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.contacts import Contact, ContactError, Plane
-from designopt_mechanics.mechanism.mechanism import Clearance, LineAngle, Meet, PointLoad
+from designopt_mechanics.mechanism.mechanism import Clearance, Coincidence, LineAngle, PointLoad
 from designopt_mechanics.model_file.frames import axis
-from designopt_mechanics.model_file.nodes import At
+from designopt_mechanics.model_file.nodes import LocatedNode
 from designopt_mechanics.model_file.scope import FileScope
 from designopt_mechanics.springs import Spring, SpringError
-from designopt_mechanics.surfaces.over import Over, Surface, SurfaceError
+from designopt_mechanics.surfaces.over import Surface, SurfaceError, SurfaceWrap
 from designopt_mechanics.tree import Point
 from designopt_mechanics.wires import Wire
 
 _TURNS: Mapping[str, Literal[-1, 1]] = {"left": 1, "right": -1}
 
 
-def surface(name: str, at: At, frames: set[str]) -> Surface:
+def surface(name: str, at: LocatedNode, frames: set[str]) -> Surface:
     """A cylinder or a sphere on a frame, which wires run over."""
     shapes = [kind for kind in ("cylinder", "sphere") if kind in at.mapping()]
     if len(shapes) != 1:
@@ -34,7 +34,7 @@ def surface(name: str, at: At, frames: set[str]) -> Surface:
         raise shape.get(error.field, at).wrong(error.message) from None
 
 
-def wire(name: str, at: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Wire:
+def wire(name: str, at: LocatedNode, frames: set[str], surfaces: Mapping[str, Surface]) -> Wire:
     entries = at.mapping(("points",), ("largest_tension",))
     path = _through(name, at, entries["points"], frames, surfaces)
     if "largest_tension" not in entries:
@@ -45,7 +45,7 @@ def wire(name: str, at: At, frames: set[str], surfaces: Mapping[str, Surface]) -
     return Wire(name, path.points, path.overs, limit)
 
 
-def spring(name: str, at: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Spring:
+def spring(name: str, at: LocatedNode, frames: set[str], surfaces: Mapping[str, Surface]) -> Spring:
     entries = at.mapping(("points", "stiffness", "rest"), ("damping", "pulls_only"))
     wire = _through(name, at, entries["points"], frames, surfaces)
     units = {"stiffness": "N/m", "rest": "m", "damping": "N s/m"}
@@ -58,7 +58,7 @@ def spring(name: str, at: At, frames: set[str], surfaces: Mapping[str, Surface])
         raise entries.get(error.field, at).wrong(error.message) from None
 
 
-def contact(name: str, at: At, frames: set[str]) -> Contact:
+def contact(name: str, at: LocatedNode, frames: set[str]) -> Contact:
     units = {"stiffness": "N/m", "dissipation": "s/m", "friction": "", "slip_speed": "m/s", "softness": "m"}
     entries = at.mapping(("on", "at", "stiffness"), ("plane", *(n for n in units if n != "stiffness")))
     values: dict[str, Any] = {n: entries[n].number(unit) for n, unit in units.items() if n in entries}
@@ -73,15 +73,15 @@ def contact(name: str, at: At, frames: set[str]) -> Contact:
         raise entries.get(error.field, at).wrong(error.message) from None
 
 
-def meet(name: str, at: At, frames: set[str]) -> Meet:
+def meet(name: str, at: LocatedNode, frames: set[str]) -> Coincidence:
     """Two points that coincide."""
     first, second = (point(item.mapping(("on", "at"), ()), frames) for item in at.items(2))
     if first.frame == second.frame:
         raise at.wrong(f"both points are on '{first.frame}'; points of two frames meet")
-    return Meet(name, first, second)
+    return Coincidence(name, first, second)
 
 
-def load(name: str, at: At, frames: set[str], scope: FileScope) -> PointLoad:
+def load(name: str, at: LocatedNode, frames: set[str], scope: FileScope) -> PointLoad:
     """A force at a point, a moment, or both; their components are numbers or formulas."""
     entries = at.mapping(("on",), ("at", "force", "moment"))
     if "force" not in entries and "moment" not in entries:
@@ -92,7 +92,7 @@ def load(name: str, at: At, frames: set[str], scope: FileScope) -> PointLoad:
     return PointLoad(name, Point(_frame(entries["on"], frames), position), values["force"], values["moment"])
 
 
-def component(at: At, unit: str, scope: FileScope) -> Any:
+def component(at: LocatedNode, unit: str, scope: FileScope) -> Any:
     """A number in `unit`, or a formula of coordinates, speeds, time and parameters."""
     text = at.node.scalar
     if not isinstance(text, str) or text in scope.parameters or not any(c.isalpha() for c in text) or _is_amount(text):
@@ -100,7 +100,7 @@ def component(at: At, unit: str, scope: FileScope) -> Any:
     return scope.formula(at)
 
 
-def clearance(at: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Clearance:
+def clearance(at: LocatedNode, frames: set[str], surfaces: Mapping[str, Surface]) -> Clearance:
     """Of two balls; or of a ball (one point) or a bar (two points) from a surface."""
     entries = at.mapping(("points",), ("radius", "surface"))
     count = 1 if "surface" in entries and len(entries["points"].items()) == 1 else 2
@@ -109,8 +109,8 @@ def clearance(at: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Clea
     return Clearance(ends[0], ends[-1], entries["radius"].quantity("m") if "radius" in entries else 0.0, against)
 
 
-def line_angle(at: At, frames: set[str]) -> LineAngle:
-    def line(item: At) -> tuple[str, tuple[float, float, float]]:
+def line_angle(at: LocatedNode, frames: set[str]) -> LineAngle:
+    def line(item: LocatedNode) -> tuple[str, tuple[float, float, float]]:
         parts = item.mapping(("on", "along"), ())
         return _frame(parts["on"], frames), axis(parts["along"])
 
@@ -118,35 +118,39 @@ def line_angle(at: At, frames: set[str]) -> LineAngle:
     return LineAngle(first, second)
 
 
-def point(parts: Mapping[str, At], frames: set[str]) -> Point:
+def point(parts: Mapping[str, LocatedNode], frames: set[str]) -> Point:
     """The point given by `on` and `at`."""
     return Point(_frame(parts["on"], frames), parts["at"].quantities("m"))
 
 
-def _frame(at: At, frames: set[str]) -> str:
+def _frame(at: LocatedNode, frames: set[str]) -> str:
     frame = at.word()
     if frame not in frames:
         raise at.wrong(f"no frame '{frame}'{nearest_or_all(frame, frames)}")
     return frame
 
 
-def _surface(at: At, surfaces: Mapping[str, Surface]) -> Surface:
+def _surface(at: LocatedNode, surfaces: Mapping[str, Surface]) -> Surface:
     name = at.word()
     if name not in surfaces:
         raise at.wrong(f"no surface '{name}'{nearest_or_all(name, surfaces)}")
     return surfaces[name]
 
 
-def _over(at: At, surfaces: Mapping[str, Surface]) -> Over:
+def _over(at: LocatedNode, surfaces: Mapping[str, Surface]) -> SurfaceWrap:
     entries = at.mapping(("over",), ("turn", "side"))
     turn: Literal[-1, 0, 1] = _TURNS[entries["turn"].word(tuple(_TURNS))] if "turn" in entries else 0
     try:
-        return Over(_surface(entries["over"], surfaces), turn, axis(entries["side"]) if "side" in entries else None)
+        return SurfaceWrap(
+            _surface(entries["over"], surfaces), turn, axis(entries["side"]) if "side" in entries else None
+        )
     except SurfaceError as error:
         raise entries.get(error.field, at).wrong(error.message) from None
 
 
-def _through(name: str, at: At, points: At, frames: set[str], surfaces: Mapping[str, Surface]) -> Wire:
+def _through(
+    name: str, at: LocatedNode, points: LocatedNode, frames: set[str], surfaces: Mapping[str, Surface]
+) -> Wire:
     through = [
         _over(item, surfaces) if "over" in item.mapping() else point(item.mapping(("on", "at"), ()), frames)
         for item in points.items()

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import Body, BodyError, is_number
 from designopt_mechanics.model_file.functions import value
-from designopt_mechanics.model_file.nodes import At, Vector3
+from designopt_mechanics.model_file.nodes import LocatedNode, Vector3
 from designopt_mechanics.model_file.scope import FileScope
 from designopt_mechanics.model_file.shapes import SHAPES, shaped_body
 from designopt_mechanics.motions import Ball, Motion, MotionError, Rotate, Slide, unit
@@ -15,7 +15,7 @@ from designopt_mechanics.state import rotation
 from designopt_mechanics.tree import GROUND, Frame
 
 
-def frame(name: str, at: At, scope: FileScope) -> Frame:
+def frame(name: str, at: LocatedNode, scope: FileScope) -> Frame:
     entries = at.mapping((), ("parent", "place", "turn", "motions", "body"))
     motions: list[Motion] = []
     if "motions" in entries:
@@ -31,7 +31,7 @@ def frame(name: str, at: At, scope: FileScope) -> Frame:
     )
 
 
-def axis(at: At) -> Vector3:
+def axis(at: LocatedNode) -> Vector3:
     """A unit vector."""
     direction = at.vector("")
     try:
@@ -40,7 +40,7 @@ def axis(at: At) -> Vector3:
         raise at.wrong(error.message) from None
 
 
-def _turn(at: At) -> Any:
+def _turn(at: LocatedNode) -> Any:
     """A matrix from one or several turns {axis, angle} in order."""
     import numpy as np
 
@@ -53,7 +53,7 @@ def _turn(at: At) -> Any:
     return matrix
 
 
-def _motion(at: At, scope: FileScope) -> Motion:
+def _motion(at: LocatedNode, scope: FileScope) -> Motion:
     entries = at.mapping()
     if len(entries) != 1 or next(iter(entries)) not in ("rotate", "slide", "ball"):
         raise at.wrong("a motion must be one of rotate, slide and ball: {rotate: {axis: [0, 0, 1], by: knee}}")
@@ -70,7 +70,7 @@ def _motion(at: At, scope: FileScope) -> Motion:
     return (Rotate if kind == "rotate" else Slide)(axis(parts["axis"]), by, rotor)
 
 
-def _body(at: At) -> Body:
+def _body(at: LocatedNode) -> Body:
     if shape := next((name for name in SHAPES if name in at.mapping()), None):
         return shaped_body(shape, at)
     entries = at.mapping(("mass",), ("centre", "inertia", "triangle"))

@@ -11,7 +11,7 @@ from designopt_mechanics.functions.closure import Closure
 from designopt_mechanics.functions.piecewise import polynomial, spline
 from designopt_mechanics.mechanism.mechanism import Relation
 from designopt_mechanics.model_file.laws import LAW_KEYS, gear_inertia
-from designopt_mechanics.model_file.nodes import At, Wrong, named
+from designopt_mechanics.model_file.nodes import FileMistake, LocatedNode, named
 from designopt_mechanics.model_file.scope import FileScope
 from designopt_mechanics.motions import Value
 from designopt_mechanics.tree import Coordinate
@@ -20,7 +20,7 @@ from designopt_mechanics.tree import Coordinate
 _MOST_NODES, _MOST_UNKNOWNS = 101, 12
 
 
-def coordinate(name: str, at: At) -> Coordinate:
+def coordinate(name: str, at: LocatedNode) -> Coordinate:
     entries = at.mapping(("unit",), ("range", "reference", *LAW_KEYS))
     unit = cast(Literal["rad", "m", "1"], _unit(entries["unit"]))
     low, high = -float("inf"), float("inf")
@@ -36,12 +36,12 @@ def coordinate(name: str, at: At) -> Coordinate:
     return Coordinate(name, unit, low, high, reference, gear_inertia(entries, unit))
 
 
-def _unit(at: At) -> str:
+def _unit(at: LocatedNode) -> str:
     """``1``, which YAML reads as a number, is the unit of the components of a quaternion."""
     return "1" if at.node.scalar == 1 and not isinstance(at.node.scalar, bool) else at.word(("rad", "m", "1"))
 
 
-def function(at: At, scope: FileScope) -> Any:
+def function(at: LocatedNode, scope: FileScope) -> Any:
     coordinates = scope.coordinates
     if isinstance(at.node.scalar, str):
         return scope.formula(at)
@@ -79,12 +79,12 @@ def function(at: At, scope: FileScope) -> Any:
         raise inner.wrong(str(error)) from None
 
 
-def is_followed(at: At) -> bool:
+def is_followed(at: LocatedNode) -> bool:
     """Whether a loop states no range, so that it is solved from its start and followed."""
     return "coordinates" not in at.mapping()
 
 
-def followed_unknowns(at: At) -> dict[str, Coordinate]:
+def followed_unknowns(at: LocatedNode) -> dict[str, Coordinate]:
     """The unknowns of a followed loop as coordinates that start where the file says."""
     unknowns = {}
     for name, entry in named(at.mapping(("unknowns", "equations"), ())["unknowns"]).items():
@@ -93,14 +93,14 @@ def followed_unknowns(at: At) -> dict[str, Coordinate]:
     return unknowns
 
 
-def relations(label: str, at: At, scope: FileScope) -> list[Relation]:
+def relations(label: str, at: LocatedNode, scope: FileScope) -> list[Relation]:
     """The equations of a followed loop."""
     entries = at.mapping(("unknowns", "equations"), ())
     items = entries["equations"].items(len(entries["unknowns"].mapping()))
     return [Relation(f"{label} {i + 1}", scope.formula(item)) for i, item in enumerate(items)]
 
 
-def loop(at: At, scope: FileScope) -> dict[str, Any]:
+def loop(at: LocatedNode, scope: FileScope) -> dict[str, Any]:
     coordinates = scope.coordinates
     entries = at.mapping(("coordinates", "unknowns", "equations"), ("at", "nodes"))
     ranges = {}
@@ -147,7 +147,7 @@ def loop(at: At, scope: FileScope) -> dict[str, Any]:
     return {name: closure.function(name) for name in start}
 
 
-def value(at: At, unit: str, scope: FileScope) -> Value:
+def value(at: LocatedNode, unit: str, scope: FileScope) -> Value:
     text = at.node.scalar
     if not isinstance(text, str):
         return cast(Value, at.quantity(unit))
@@ -164,14 +164,14 @@ def value(at: At, unit: str, scope: FileScope) -> Value:
     return cast(Value, scope.formula(at))
 
 
-def _is_length(at: At) -> bool:
+def _is_length(at: LocatedNode) -> bool:
     try:
         at.number("rad", certain=True)
-    except Wrong:
+    except FileMistake:
         return True
     return False
 
 
-def _check_coordinate(at: At, name: str, coordinates: Mapping[str, Coordinate]) -> None:
+def _check_coordinate(at: LocatedNode, name: str, coordinates: Mapping[str, Coordinate]) -> None:
     if name not in coordinates:
         raise at.wrong(f"no coordinate '{name}'{nearest_or_all(name, coordinates)}")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from designopt_mechanics.coordinate_laws import CoordinateLaw, CoordinateLawError
-from designopt_mechanics.model_file.nodes import At
+from designopt_mechanics.model_file.nodes import LocatedNode
 
 #: Units of the numbers of a coordinate in rad and in m.
 _UNITS = {
@@ -30,7 +30,7 @@ _FIXED = ("friction_speed", "softness", "largest_effort", "largest_speed")
 LAW_KEYS = (*_UNITS, "stops", "gear")
 
 
-def law(entries: Mapping[str, At], unit: str) -> CoordinateLaw | None:
+def law(entries: Mapping[str, LocatedNode], unit: str) -> CoordinateLaw | None:
     """The law in the `entries` of a coordinate in `unit`, None when they state none."""
     keys = [key for key in LAW_KEYS if key in entries]
     if not keys:
@@ -51,7 +51,7 @@ def law(entries: Mapping[str, At], unit: str) -> CoordinateLaw | None:
         raise entries.get(error.field, entries[keys[0]]).wrong(f"{error.field}: {error.message}") from None
 
 
-def gear_inertia(entries: Mapping[str, At], unit: str) -> Any:
+def gear_inertia(entries: Mapping[str, LocatedNode], unit: str) -> Any:
     """What the coordinate feels of the rotor behind its gear: ratio^2 times the rotor's inertia (kg m^2 or kg)."""
     if "gear" not in entries:
         return 0.0
@@ -64,9 +64,9 @@ def gear_inertia(entries: Mapping[str, At], unit: str) -> Any:
     return _number("ratio", gear["ratio"], "") ** 2 * inertia
 
 
-def _gear(at: At) -> dict[str, At]:
+def _gear(at: LocatedNode) -> dict[str, LocatedNode]:
     return at.mapping(("ratio",), ("rotor",))
 
 
-def _number(key: str, at: At, unit: str) -> Any:
+def _number(key: str, at: LocatedNode, unit: str) -> Any:
     return at.number(unit) if key in _FIXED else at.quantity(unit)

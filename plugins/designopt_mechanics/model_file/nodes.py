@@ -24,11 +24,11 @@ _TURN = 6.29
 class VariableNumbers(Protocol):
     """Reads a number that may be an expression of parameters."""
 
-    def __call__(self, at: At, unit: str) -> Any:
+    def __call__(self, at: LocatedNode, unit: str) -> Any:
         """The number at a node, or an expression, in `unit`."""
 
 
-class Wrong(Exception):
+class FileMistake(Exception):
     """Raised for a mistake in a file; carries its `finding` to the list of all findings."""
 
     def __init__(self, finding: Finding) -> None:
@@ -47,10 +47,10 @@ class Findings:
         """What goes wrong inside is noted, and the next item is read."""
         try:
             yield
-        except Wrong as wrong:
+        except FileMistake as wrong:
             self.mistakes.append(wrong.finding)
 
-    def each(self, entries: Mapping[str, At], make: Callable[[str, At], T]) -> dict[str, T]:
+    def each(self, entries: Mapping[str, LocatedNode], make: Callable[[str, LocatedNode], T]) -> dict[str, T]:
         """What `make` makes of every entry; what goes wrong is noted."""
         results: dict[str, T] = {}
         for name, entry in entries.items():
@@ -60,22 +60,26 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class At:
+class LocatedNode:
     """A node and the path that leads to it; `variable` reads numbers that may be parameters."""
 
     node: Node
     path: Path = ()
     variable: VariableNumbers | None = None
 
-    def wrong(self, message: str, key: str | None = None, part: tuple[int, int] | None = None) -> Wrong:
+    def wrong(self, message: str, key: str | None = None, part: tuple[int, int] | None = None) -> FileMistake:
         """The exception for a mistake at this node."""
-        return Wrong(Finding(self.path, message, key=key, part=part))
+        return FileMistake(Finding(self.path, message, key=key, part=part))
 
-    def mapping(self, required_keys: tuple[str, ...] = (), possible: tuple[str, ...] | None = None) -> dict[str, At]:
+    def mapping(
+        self, required_keys: tuple[str, ...] = (), possible: tuple[str, ...] | None = None
+    ) -> dict[str, LocatedNode]:
         """The entries; `possible` keys besides those `required_keys`, any when it is None."""
         if self.node.entries is None:
             raise self.wrong("must be a mapping, key: value")
-        entries = {key: At(node, (*self.path, key), self.variable) for key, (_, node) in self.node.entries.items()}
+        entries = {
+            key: LocatedNode(node, (*self.path, key), self.variable) for key, (_, node) in self.node.entries.items()
+        }
         if possible is not None:
             keys = (*required_keys, *possible)
             for key in entries:
@@ -86,13 +90,13 @@ class At:
                 raise self.wrong(f"'{key}' is missing")
         return entries
 
-    def items(self, count: int | None = None) -> list[At]:
+    def items(self, count: int | None = None) -> list[LocatedNode]:
         """The members of a list, of which there must be `count`."""
         if self.node.items is None:
             raise self.wrong("must be a list, [a, b, ...]")
         if count is not None and len(self.node.items) != count:
             raise self.wrong(f"must have {count} members, not {len(self.node.items)}")
-        return [At(node, (*self.path, i), self.variable) for i, node in enumerate(self.node.items)]
+        return [LocatedNode(node, (*self.path, i), self.variable) for i, node in enumerate(self.node.items)]
 
     def word(self, choices: tuple[str, ...] | None = None) -> str:
         """A text, one of `choices` if given."""
@@ -155,7 +159,7 @@ def joined(values: Sequence[Any]) -> Any:
     return tuple(values) if is_number(tuple(values)) else ca.vertcat(*values)
 
 
-def named(at: At) -> Mapping[str, At]:
+def named(at: LocatedNode) -> Mapping[str, LocatedNode]:
     """The entries of a mapping whose keys are names."""
     entries = at.mapping()
     for name in entries:
@@ -164,7 +168,7 @@ def named(at: At) -> Mapping[str, At]:
     return entries
 
 
-def read_as(content: bytes, name: str, make: Callable[[At, Findings], T | None]) -> T:
+def read_as(content: bytes, name: str, make: Callable[[LocatedNode, Findings], T | None]) -> T:
     """What `make` makes of the bytes of a YAML file called `name`.
 
     Raises `StudyError` with everything that is wrong, each with line and column.
@@ -173,7 +177,7 @@ def read_as(content: bytes, name: str, make: Callable[[At, Findings], T | None])
     findings = Findings()
     result = None
     with findings.item():
-        result = make(At(root), findings)
+        result = make(LocatedNode(root), findings)
     if findings.mistakes or result is None:
         raise StudyError(issues(findings.mistakes, root))
     return result

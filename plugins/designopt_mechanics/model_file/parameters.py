@@ -15,7 +15,7 @@ from designopt.study.language.findings import Path, nearest_or_all
 from designopt_mechanics.body import is_number
 from designopt_mechanics.functions.formula import Formula, FormulaError
 from designopt_mechanics.mechanism.mechanism import MechanismParameter
-from designopt_mechanics.model_file.nodes import At
+from designopt_mechanics.model_file.nodes import LocatedNode
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -38,7 +38,7 @@ class FileParameters:
     parameters: dict[str, MechanismParameter] = field(default_factory=dict)
     paths: dict[str, None] = field(default_factory=dict)
 
-    def read(self, at: At) -> None:
+    def read(self, at: LocatedNode) -> None:
         """The section ``parameters`` of a file."""
         for name, entry in at.mapping().items():
             if not name.isidentifier():
@@ -49,7 +49,7 @@ class FileParameters:
         """The parameters by name, as formulas see them."""
         return {n: p.symbol if self.symbolic else ca.SX(p.value) for n, p in self.parameters.items()}
 
-    def __call__(self, at: At, unit: str) -> Any:
+    def __call__(self, at: LocatedNode, unit: str) -> Any:
         """The number at a node in `unit`: a number, a parameter, or a formula of parameters."""
         self.paths[".".join(str(part) for part in at.path)] = None
         if at.path in self.by_path:
@@ -79,7 +79,7 @@ class FileParameters:
             return number
         return result
 
-    def _by_path(self, at: At, unit: str) -> Any:
+    def _by_path(self, at: LocatedNode, unit: str) -> Any:
         name = self.by_path[at.path]
         if name not in self.parameters:
             self.parameters[name] = MechanismParameter(name, unit, at.number(unit))
@@ -90,7 +90,7 @@ class FileParameters:
         return replace(self, symbolic=True)
 
 
-def _parameter(name: str, at: At) -> MechanismParameter:
+def _parameter(name: str, at: LocatedNode) -> MechanismParameter:
     if at.node.entries is None:
         unit, value = _unit_and_value(at)
         return MechanismParameter(name, unit, value)
@@ -110,7 +110,7 @@ def _parameter(name: str, at: At) -> MechanismParameter:
     return MechanismParameter(name, unit, value, low, high, entries["why"].word() if "why" in entries else "")
 
 
-def _unit_and_value(at: At) -> tuple[str, float]:
+def _unit_and_value(at: LocatedNode) -> tuple[str, float]:
     """A number in the SI unit of the unit that it carries."""
     text = at.node.scalar
     if isinstance(text, str):

@@ -15,7 +15,7 @@ from designopt.study.language.yaml import Node, parse_bytes
 from designopt_mechanics.checks import check, check_wires
 from designopt_mechanics.functions.closure import ClosureError
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
-from designopt_mechanics.mechanism.mechanism import Mechanism, Meet
+from designopt_mechanics.mechanism.mechanism import Coincidence, Mechanism
 from designopt_mechanics.mechanism.paths import no_path
 from designopt_mechanics.model_file.dyads import RESULTS, FileDyad, file_dyad
 from designopt_mechanics.model_file.elements import (
@@ -40,7 +40,7 @@ from designopt_mechanics.model_file.functions import (
     relations,
 )
 from designopt_mechanics.model_file.laws import law
-from designopt_mechanics.model_file.nodes import At, Findings, Wrong, named
+from designopt_mechanics.model_file.nodes import FileMistake, Findings, LocatedNode, named
 from designopt_mechanics.model_file.parameters import FileParameters, path_of
 from designopt_mechanics.model_file.scope import FileScope
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Tree, TreeError
@@ -75,7 +75,7 @@ def read(content: bytes, name: str, by_path: Mapping[str, str] | None = None) ->
     if not parameters.parameters:
         return mechanism
     symbolic = parameters.symbols()
-    result = _mechanism(At(root, variable=symbolic), Findings(), symbolic)
+    result = _mechanism(LocatedNode(root, variable=symbolic), Findings(), symbolic)
     assert result is not None
     return result
 
@@ -89,16 +89,16 @@ def _of_numbers(root: Node, parameters: FileParameters) -> Mechanism:
     findings = Findings()
     mechanism = None
     with findings.item():
-        mechanism = _mechanism(At(root, variable=parameters), findings, parameters)
+        mechanism = _mechanism(LocatedNode(root, variable=parameters), findings, parameters)
     if findings.mistakes or mechanism is None:
         raise StudyError(issues(findings.mistakes, root))
     return mechanism
 
 
-def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechanism | None:
+def _mechanism(at: LocatedNode, findings: Findings, parameters: FileParameters) -> Mechanism | None:
     entries = at.mapping(("coordinates", "frames"), _SECTIONS)
 
-    def each(section: str, make: Callable[[str, At], T]) -> dict[str, T]:
+    def each(section: str, make: Callable[[str, LocatedNode], T]) -> dict[str, T]:
         section_entries = named(entries[section]) if section in entries else {}
         return findings.each(section_entries, make)
 
@@ -134,7 +134,7 @@ def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechan
     wires = each("wires", lambda name, entry: wire(name, entry, frame_names, surfaces))
     springs = each("springs", lambda name, entry: spring(name, entry, frame_names, surfaces))
     contacts = each("contacts", lambda name, entry: contact(name, entry, frame_names))
-    meets: tuple[Meet, ...] = ()
+    meets: tuple[Coincidence, ...] = ()
     if "meet" in entries:
         pairs = {"meet": entries["meet"]} if entries["meet"].node.items is not None else named(entries["meet"])
         meets = tuple(findings.each(pairs, lambda name, entry: meet(name, entry, frame_names)).values())
@@ -167,7 +167,10 @@ def _mechanism(at: At, findings: Findings, parameters: FileParameters) -> Mechan
 
 
 def _scope(
-    entries: Mapping[str, At], coordinates: Mapping[str, Coordinate], parameters: FileParameters, findings: Findings
+    entries: Mapping[str, LocatedNode],
+    coordinates: Mapping[str, Coordinate],
+    parameters: FileParameters,
+    findings: Findings,
 ) -> FileScope | None:
     """The names of the file: coordinates with the unknowns of followed loops, parameters, functions to come."""
     names = dict(coordinates)
@@ -192,7 +195,7 @@ def _scope(
 
 
 def _functions(
-    entries: Mapping[str, At], scope: FileScope, findings: Findings, each: Callable[..., dict[str, Any]]
+    entries: Mapping[str, LocatedNode], scope: FileScope, findings: Findings, each: Callable[..., dict[str, Any]]
 ) -> dict[str, FileDyad]:
     """Fill the functions of the scope; returns the dyads."""
     scope.functions.update(each("functions", lambda _, entry: function(entry, scope)))
@@ -208,8 +211,8 @@ def _functions(
     return dyads
 
 
-def _check_order(entries: Mapping[str, At], scope: FileScope) -> None:
-    """Raises `Wrong` for functions that use each other in a circle."""
+def _check_order(entries: Mapping[str, LocatedNode], scope: FileScope) -> None:
+    """Raises `FileMistake` for functions that use each other in a circle."""
     uses = {name: getattr(f, "names", ()) for name, f in scope.functions.items()}
 
     def reaches(name: str, target: str, chain: set[str]) -> bool:
@@ -222,7 +225,7 @@ def _check_order(entries: Mapping[str, At], scope: FileScope) -> None:
             raise entries["functions"].mapping()[name].wrong(f"'{name}' uses itself")
 
 
-def _gravity(at: At, entries: Mapping[str, At], frames: Mapping[str, Frame]) -> Any:
+def _gravity(at: LocatedNode, entries: Mapping[str, LocatedNode], frames: Mapping[str, Frame]) -> Any:
     if "gravity" in entries:
         return entries["gravity"].quantities("m/s^2")
     if any(f.body is not None and (not isinstance(f.body.mass, float) or f.body.mass > 0.0) for f in frames.values()):
@@ -233,13 +236,13 @@ def _gravity(at: At, entries: Mapping[str, At], frames: Mapping[str, Frame]) -> 
     return (0.0, 0.0, 0.0)
 
 
-def _drive(name: str, at: At, scope: FileScope) -> Any:
+def _drive(name: str, at: LocatedNode, scope: FileScope) -> Any:
     if name not in scope.coordinates:
         raise at.wrong(f"no coordinate '{name}'; known: {', '.join(scope.coordinates)}")
     return component(at, scope.coordinates[name].effort_unit, scope)
 
 
-def _branch(at: At, coordinates: Mapping[str, Coordinate]) -> dict[str, float]:
+def _branch(at: LocatedNode, coordinates: Mapping[str, Coordinate]) -> dict[str, float]:
     values = {}
     for name, entry in at.mapping().items():
         if name not in coordinates:
@@ -251,9 +254,9 @@ def _branch(at: At, coordinates: Mapping[str, Coordinate]) -> dict[str, float]:
 def _checked(
     tree_parts: tuple[tuple[Coordinate, ...], tuple[Frame, ...]],
     parts: Mapping[str, Any],
-    frame_entries: Mapping[str, At],
+    frame_entries: Mapping[str, LocatedNode],
 ) -> Mechanism:
-    """The mechanism of numbers, tried at its reference posture. Raises `Wrong`."""
+    """The mechanism of numbers, tried at its reference posture. Raises `FileMistake`."""
     z = None
     try:
         tree = Tree(*tree_parts)
@@ -272,19 +275,19 @@ def _checked(
     except TreeError as error:
         path = _path(error, parts, frame_entries)
         message = error.message if path[-1] == error.field else f"{error.field}: {error.message}"
-        raise Wrong(Finding(path, message)) from None
+        raise FileMistake(Finding(path, message)) from None
     except (CannotClose, ClosureError) as error:
         section = "meet" if parts["meets"] else "loops"
-        raise Wrong(Finding((section,), str(error))) from None
+        raise FileMistake(Finding((section,), str(error))) from None
     for section, paths in (("wires", parts["wires"]), ("springs", [s.wire for s in parts["springs"]])):
         try:
             check_wires(tree, paths, z)
         except TreeError as error:
-            raise Wrong(Finding((section, error.name, error.field), error.message)) from None
+            raise FileMistake(Finding((section, error.name, error.field), error.message)) from None
     return mechanism
 
 
-def _path(error: TreeError, parts: Mapping[str, Any], frame_entries: Mapping[str, At]) -> tuple[str, ...]:
+def _path(error: TreeError, parts: Mapping[str, Any], frame_entries: Mapping[str, LocatedNode]) -> tuple[str, ...]:
     """Where in the file an error of the tree is."""
     if error.field in ("meet", "independent"):
         return (error.field,)

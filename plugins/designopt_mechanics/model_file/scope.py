@@ -8,7 +8,7 @@ from typing import Any
 
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.functions.formula import Formula, FormulaError
-from designopt_mechanics.model_file.nodes import At
+from designopt_mechanics.model_file.nodes import LocatedNode
 from designopt_mechanics.tree import Coordinate
 
 
@@ -63,10 +63,10 @@ class FileScope:
         """Names that formulas may use."""
         return list(dict.fromkeys((*self.coordinates, *self.parameters, *self.functions, *self.function_names)))
 
-    def formula(self, at: At, names: Mapping[str, Any] | None = None) -> ScopedFormula:
+    def formula(self, at: LocatedNode, names: Mapping[str, Any] | None = None) -> ScopedFormula:
         """The formula at a node; `names` restricts it to these and the parameters.
 
-        Raises `Wrong` at the part that is wrong.
+        Raises `FileMistake` at the part that is wrong.
         """
         scalar = at.node.scalar
         if isinstance(scalar, bool) or not isinstance(scalar, (str, int, float)):

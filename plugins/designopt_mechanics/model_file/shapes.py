@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from designopt_mechanics.body import DENSEST, Body, is_number
-from designopt_mechanics.model_file.nodes import At, joined
+from designopt_mechanics.model_file.nodes import LocatedNode, joined
 
 #: Lengths (m) of each shape. A bar is solid, round or rectangular; a tube is round; a plate is a rectangle.
 SHAPES = {
@@ -19,7 +19,7 @@ _AXES = ("x", "y", "z")
 _LIGHTEST = 25.0
 
 
-def shaped_body(shape: str, at: At) -> Body:
+def shaped_body(shape: str, at: LocatedNode) -> Body:
     """The body in ``{bar: {length, diameter}, density}``.
 
     Bars and tubes lie `along` an axis of the frame, x by default, and begin at its origin; a plate has its length along
@@ -61,7 +61,7 @@ def shaped_body(shape: str, at: At) -> Body:
     return Body(mass, joined(centre), inertia)
 
 
-def _density(at: At) -> Any:
+def _density(at: LocatedNode) -> Any:
     density = at.quantity("kg/m^3")
     if is_number(density) and not density > 0.0:
         raise at.wrong(f"{density:g} kg/m^3 is not a density")
@@ -78,7 +78,7 @@ def _density(at: At) -> Any:
     return density
 
 
-def _length(at: At) -> Any:
+def _length(at: LocatedNode) -> Any:
     length = at.quantity("m")
     if is_number(length) and not length >= 0.0:
         raise at.wrong(f"{length:g} m is not a length")

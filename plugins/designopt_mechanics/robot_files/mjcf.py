@@ -13,7 +13,7 @@ from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import Body
 from designopt_mechanics.functions.piecewise import polynomial
-from designopt_mechanics.mechanism.mechanism import Meet
+from designopt_mechanics.mechanism.mechanism import Coincidence
 from designopt_mechanics.motions import Motion, Rotate, Slide, Value
 from designopt_mechanics.robot_files.geoms import NO_VOLUME, geom_mass, together
 from designopt_mechanics.robot_files.mjcf_text import MjcfText
@@ -30,7 +30,7 @@ from designopt_mechanics.robot_files.parts import (
 from designopt_mechanics.robot_files.xml import Element
 from designopt_mechanics.springs import Spring, SpringError
 from designopt_mechanics.state import TreeState
-from designopt_mechanics.surfaces.over import Over, Surface, SurfaceError
+from designopt_mechanics.surfaces.over import Surface, SurfaceError, SurfaceWrap
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire, lengths
 
@@ -152,7 +152,7 @@ class _Reader:
             except SurfaceError as error:
                 raise geom.error(f"size: {error.message}") from None
 
-    def over(self, element: Element) -> Over | str:
+    def over(self, element: Element) -> SurfaceWrap | str:
         """What a <geom> of a tendon is for the wire, or why it cannot be read. Raises `ModelError`."""
         name, side = (element.attributes.get(key, "") for key in ("geom", "sidesite"))
         if name not in self.surfaces:
@@ -161,7 +161,7 @@ class _Reader:
         if isinstance(surface, Element):
             return f"tendons run over spheres and cylinders, not over a {surface.attributes.get('type')}"
         if not side:
-            return Over(surface)
+            return SurfaceWrap(surface)
         if side not in self.sites:
             raise element.error(f"there is no site '{side}'")
         if self.sites[side].frame != surface.centre.frame:
@@ -171,7 +171,7 @@ class _Reader:
             direction = direction - (direction @ surface.axis) * np.asarray(surface.axis)
         if not np.linalg.norm(direction) > surface.radius:
             return f"the site '{side}' is inside of the geom '{name}': a path on the inside is not read"
-        return Over(surface, side=_tuple(direction / np.linalg.norm(direction)))
+        return SurfaceWrap(surface, side=_tuple(direction / np.linalg.norm(direction)))
 
     def _joint(self, joint: Element, kind: str, label: str) -> list[Motion]:
         anchor = np.array(joint.attribute("pos", (3,), (0.0, 0.0, 0.0)))
@@ -346,7 +346,7 @@ def _tendon(reader: _Reader, tendon: Element, positions: _ReferencePositions) ->
     if tendon.tag != "spatial" or kinds - {"site", "geom"}:
         reader.parts.omit(tendon, "only spatial tendons through sites and over geoms are read: no joints or divisors")
         return
-    points: list[Point | Over] = []
+    points: list[Point | SurfaceWrap] = []
     for child in tendon.children:
         if child.tag == "geom":
             over = reader.over(child)
@@ -404,7 +404,7 @@ def _connect(reader: _Reader, equality: Element, positions: _ReferencePositions)
             return state.axes(frame).T @ (state.position(first) - state.position(Point(frame)))
 
         second = point(frames[bodies[1]], positions.number(local).ravel())
-    reader.parts.meets.append(Meet(name, first, second))
+    reader.parts.meets.append(Coincidence(name, first, second))
 
 
 def _scale_masses(parts: RobotParts, total: float) -> None:

@@ -13,7 +13,7 @@ from designopt.arrays import Floats
 from designopt_mechanics.body import Body, BodyError
 from designopt_mechanics.coordinate_laws import CoordinateLaw, CoordinateLawError
 from designopt_mechanics.functions.affine import Affine
-from designopt_mechanics.mechanism.mechanism import Meet
+from designopt_mechanics.mechanism.mechanism import Coincidence
 from designopt_mechanics.motions import Ball, Motion, Rotate, Slide, Value
 from designopt_mechanics.robot_files.xml import Element
 from designopt_mechanics.springs import Spring
@@ -56,7 +56,7 @@ class RobotParts:
     frames: list[Frame] = field(default_factory=list)
     wires: list[Wire] = field(default_factory=list)
     springs: list[Spring] = field(default_factory=list)
-    meets: list[Meet] = field(default_factory=list)
+    meets: list[Coincidence] = field(default_factory=list)
     laws: dict[str, CoordinateLaw] = field(default_factory=dict)
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     omissions: list[Omission] = field(default_factory=list)

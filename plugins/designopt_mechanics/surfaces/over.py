@@ -57,7 +57,7 @@ class Surface:
 
 
 @dataclass(frozen=True, eq=False)
-class Over:
+class SurfaceWrap:
     """What a wire does with a `surface` between two of its points.
 
     A pulley has a `turn`: 1 runs about its axis counter-clockwise, -1 clockwise, by up to 270 degrees; a wire that ends
@@ -78,11 +78,11 @@ class Over:
 
 
 @dataclass(frozen=True, eq=False)
-class Touched:
+class WrapContact:
     """Where a wire touches the surface of `over`, in the ground: `first` and `last` places (3, 1) with the pulls (3, 1)
     of a unit tension there, the `angle` (rad) between them, 0 where it does not, and places of the arc by its share."""
 
-    over: Over
+    over: SurfaceWrap
     first: Any
     last: Any
     pulls: tuple[Any, Any]
@@ -97,11 +97,11 @@ class OverPath:
 
     length: Any
     pulls: tuple[Any, Any]
-    touches: tuple[Touched, ...]
+    touches: tuple[WrapContact, ...]
     gaps: dict[str, Any]
 
 
-def path_over(state: TreeState, start: Point, end: Point, overs: Sequence[Over]) -> OverPath:
+def path_over(state: TreeState, start: Point, end: Point, overs: Sequence[SurfaceWrap]) -> OverPath:
     """The path from point to point over surfaces.
 
     Raises `SurfaceError` for several surfaces that are not pulleys with parallel axes.
@@ -110,7 +110,9 @@ def path_over(state: TreeState, start: Point, end: Point, overs: Sequence[Over])
     plane = _sphere_plane(state, a, b, overs[0]) if overs[0].surface.axis is None else _plane(state, a, b, overs)
     radii = [over.surface.radius for over in overs]
     if overs[0].turn:
-        way = _Way.along(plane.positions, [over.turn * s for over, s in zip(overs, plane.signs, strict=True)], radii)
+        way = _PlanePath.along(
+            plane.positions, [over.turn * s for over, s in zip(overs, plane.signs, strict=True)], radii
+        )
         way = _on_drums(state, start, end, overs, way)
         engaged = way.angles[0] >= 0.0 if len(overs) == 1 else ca.SX(1.0)
         slack = {} if len(overs) == 1 else _slack(overs, way)
@@ -124,7 +126,7 @@ def path_over(state: TreeState, start: Point, end: Point, overs: Sequence[Over])
     return _in_space(overs, plane, way, (a, b, engaged), gaps | slack)
 
 
-def _slack(overs: Sequence[Over], way: _Way) -> dict[str, Any]:
+def _slack(overs: Sequence[SurfaceWrap], way: _PlanePath) -> dict[str, Any]:
     return {f"it leaves '{o.surface.name}' (rad)": -angle for o, angle in zip(overs, way.angles, strict=True)}
 
 
@@ -143,7 +145,7 @@ class _Plane:
     side: Any = None
 
 
-def _plane(state: TreeState, a: Any, b: Any, overs: Sequence[Over]) -> _Plane:
+def _plane(state: TreeState, a: Any, b: Any, overs: Sequence[SurfaceWrap]) -> _Plane:
     surfaces = [over.surface for over in overs]
     origin = state.position(surfaces[0].centre)
     axis = surfaces[0].axis or (0.0, 0.0, 1.0)
@@ -168,7 +170,7 @@ def _plane(state: TreeState, a: Any, b: Any, overs: Sequence[Over]) -> _Plane:
     return _Plane(origin, axes, [e[:2] for e in ends], ends[0][2], ends[-1][2] - ends[0][2], signs, side)
 
 
-def _sphere_plane(state: TreeState, a: Any, b: Any, over: Over) -> _Plane:
+def _sphere_plane(state: TreeState, a: Any, b: Any, over: SurfaceWrap) -> _Plane:
     """The plane of the ends and the centre."""
     origin = state.position(over.surface.centre)
     a, b = a - origin, b - origin
@@ -186,7 +188,7 @@ def _sphere_plane(state: TreeState, a: Any, b: Any, over: Over) -> _Plane:
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
+class _PlanePath:
     """In the plane: of each straight part its direction (2, 1), length, the step of the signed radii along it and the
     `distances` of the centres; of each arc its sign, radius, angle and centre."""
 
@@ -202,7 +204,7 @@ class _Way:
     @classmethod
     def along(
         cls, positions: Sequence[Any], signs: Sequence[Any], radii: Sequence[Any], least: float = _LIFTED
-    ) -> _Way:
+    ) -> _PlanePath:
         """Past circles on the left (sign 1) or right (-1) hand; angles are from `least` to `least` + 2 pi."""
         signed_radii = [ca.SX(0.0), *(s * r for s, r in zip(signs, radii, strict=True)), ca.SX(0.0)]
         directions, straights, steps, distances = [], [], [], []
@@ -235,7 +237,7 @@ class _Way:
         return ca.vertcat(c * start[0] - s * start[1], s * start[0] + c * start[1])
 
 
-def _on_drums(state: TreeState, start: Point, end: Point, overs: Sequence[Over], way: _Way) -> _Way:
+def _on_drums(state: TreeState, start: Point, end: Point, overs: Sequence[SurfaceWrap], way: _PlanePath) -> _PlanePath:
     """The way with angles of any number of turns where an end of the wire turns with its pulley."""
     angles = list(way.angles)
     for i, on_drum, beyond, sense in ((0, start, end, -1), (len(overs) - 1, end, start, 1)):
@@ -264,9 +266,9 @@ def _rotation(state: TreeState, surface: Surface, frame: str) -> Any:
     return total
 
 
-def _in_the_way(plane: _Plane, radius: Any) -> tuple[_Way, Any]:
+def _in_the_way(plane: _Plane, radius: Any) -> tuple[_PlanePath, Any]:
     """The way round one circle on the named or the shorter side, and whether the circle is in the way."""
-    ways = [_Way.along(plane.positions, [ca.SX(sign)], [radius], -1e-9) for sign in (1.0, -1.0)]
+    ways = [_PlanePath.along(plane.positions, [ca.SX(sign)], [radius], -1e-9) for sign in (1.0, -1.0)]
     a, _, b = plane.positions
     share = -ca.dot(a, b - a) / ca.fmax(ca.sumsqr(b - a), 1e-300)
     nearest = a + ca.fmin(ca.fmax(share, 0.0), 1.0) * (b - a)
@@ -283,11 +285,11 @@ def _in_the_way(plane: _Plane, radius: Any) -> tuple[_Way, Any]:
         parts = zip(*(getattr(way, name) for way in ways), strict=True)
         return [ca.if_else(left, first, second) for first, second in parts]
 
-    return _Way(*(select(f.name) for f in fields(_Way))), wraps
+    return _PlanePath(*(select(f.name) for f in fields(_PlanePath))), wraps
 
 
 def _in_space(
-    overs: Sequence[Over], plane: _Plane, way: _Way, ends: tuple[Any, Any, Any], gaps: dict[str, Any]
+    overs: Sequence[SurfaceWrap], plane: _Plane, way: _PlanePath, ends: tuple[Any, Any, Any], gaps: dict[str, Any]
 ) -> OverPath:
     """The path of a way in the plane; the way is straight from `ends` to end where it is not engaged."""
     a, b, engaged = ends
@@ -312,7 +314,7 @@ def _in_space(
 
         pulls = tuple(ca.if_else(engaged, force, ca.SX.zeros(3)) for force in (-pull(i), pull(i + 1)))
         angle = ca.if_else(engaged, way.angles[i], 0.0)
-        touches.append(Touched(over, arc(0.0), arc(1.0), (pulls[0], pulls[1]), angle, arc))
+        touches.append(WrapContact(over, arc(0.0), arc(1.0), (pulls[0], pulls[1]), angle, arc))
         length_before = length_before + way.radii[i] * way.angles[i]
     first, last = (ca.if_else(engaged, p, s * span / direct) for p, s in ((pull(0), 1.0), (-pull(len(overs)), -1.0)))
     return OverPath(ca.if_else(engaged, length, direct), (first, last), tuple(touches), gaps)

@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
-from designopt.plugin import Array, Declared, Diverged, InvalidSetting, Quantity
+from designopt.plugin import Array, Declaration, Diverged, InvalidSetting, Quantity
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop, SolvedForces
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
@@ -120,7 +120,7 @@ class EquilibriumTask:
             outputs["buckling_factor"] = Quantity("", "factor of the loads at which the posture loses its stiffness")
         return outputs
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Outputs, and the scene."""
         outputs = {
             n: q for n, q in self._every_output.items() if not self.settings.outputs or n in self.settings.outputs
@@ -129,7 +129,7 @@ class EquilibriumTask:
             "time": Array(("time",), "s", "0 of the start, 1 of the posture at rest"),
             "scene": Array(("time", "vertex", "axis"), "m", "start and rest; lines end where a place is not a number"),
         }
-        return Declared(outputs=outputs, arrays=arrays)
+        return Declaration(outputs=outputs, arrays=arrays)
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import Declared, Diverged, InvalidSetting
+from designopt.plugin import Declaration, Diverged, InvalidSetting
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop, SolvedForces
 from designopt_mechanics.mechanism.loops import CannotClose, ClosedRows, LoopSolver
 from designopt_mechanics.mechanism.scene import scene_of
@@ -105,7 +105,7 @@ class InverseDynamicsTask:
             return np.linspace(first, last, self.settings.samples)
         return np.linspace(0.0, self.settings.duration, self.settings.samples)
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Outputs and arrays."""
         return with_limits(self.results.declares(), self.settings.mechanism)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
-from designopt.plugin import Array, Declared, Diverged, InvalidSetting
+from designopt.plugin import Array, Declaration, Diverged, InvalidSetting
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.mechanism.forces import LoopForces
@@ -97,7 +97,7 @@ class KinematicsTask:
         except (TreeError, CannotClose) as error:
             yield InvalidSetting("grid", str(error))
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Outputs over the postures that count, and arrays over all of them."""
         outputs = {
             "workspace": Q(
@@ -131,7 +131,7 @@ class KinematicsTask:
             "scene": Array(("time", "vertex", "axis"), "m", "drawing; lines end where a place is not a number"),
         }
         arrays |= {name: Array(("time",), m.unit, "of the posture") for name, m in self._measures.items()}
-        return Declared(outputs=outputs, arrays=arrays)
+        return Declaration(outputs=outputs, arrays=arrays)
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import Declared
+from designopt.plugin import Declaration
 from designopt_mechanics.body import is_not_zero
 from designopt_mechanics.coordinate_laws import CoordinateLaw
 from designopt_mechanics.mechanism.mechanism import Mechanism
@@ -38,7 +38,7 @@ _REMEDIES = {
 }
 
 
-def with_limits(declaration: Declared, mechanism: Mechanism) -> Declared:
+def with_limits(declaration: Declaration, mechanism: Mechanism) -> Declaration:
     """`declaration` with the limits of the file as the usual ranges of the outputs that show whether they hold.
 
     For a speed or an effort that is the peak, for a coordinate the maximum and the minimum; where the study has none of

@@ -13,7 +13,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.collocation import ProblemError, TrajectoryProblem
 from designopt.lazy import casadi as ca
-from designopt.plugin import Declared, InputFile, InvalidDesign, InvalidSetting, Quantity, closest, model
+from designopt.plugin import Declaration, InputFile, InvalidDesign, InvalidSetting, Quantity, closest, model
 from designopt.study.language.errors import StudyError
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter
@@ -178,7 +178,7 @@ class MechanismModel:
             if self.task not in readers and getattr(self, name) != getattr(defaults, name):
                 yield InvalidSetting(name, f"has no effect in the task {self.task}: it is for {' and '.join(readers)}")
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """The parameters of the file as inputs and conditions, and the outputs and arrays of the task."""
         declaration = self._task.declares()
         parameters = {p.name: _quantity(p) for p in self.mechanism.parameters}

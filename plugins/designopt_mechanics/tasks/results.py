@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import Array, Declared, InvalidSetting, Quantity
+from designopt.plugin import Array, Declaration, InvalidSetting, Quantity
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.mechanism.signals import TAKES, MechanismSignal, MotionSignals, reduced, unit_of
 
@@ -60,7 +60,7 @@ class MotionResults:
             if name not in names:
                 yield InvalidSetting("outputs", f"there is no output '{name}'{nearest_or_all(name, names)}")
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Outputs, and an array for each signal."""
         outputs = {
             name: Quantity(unit_of(take, signal.unit), f"{TAKES[take]}: {signal.meaning}")
@@ -74,7 +74,7 @@ class MotionResults:
         arrays = {"time": Array(("time",), "s", "of the motion")}
         arrays |= {s.name: Array(("time",), s.unit, s.meaning) for s in self.signals.signals}
         arrays["scene"] = Array(("time", "vertex", "axis"), "m", "drawing; lines end where a place is not a number")
-        return Declared(outputs=outputs, arrays=arrays)
+        return Declaration(outputs=outputs, arrays=arrays)
 
     def outputs(self, time: Floats, values: Floats) -> dict[str, float]:
         """All outputs from the signals (n, s)."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.dynamics import SimulationStatus, Simulator
-from designopt.plugin import Declared, Diverged, InvalidSetting
+from designopt.plugin import Declaration, Diverged, InvalidSetting
 from designopt_mechanics.mechanism.equations import mechanism_system
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows, RedundantLoop
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
@@ -108,7 +108,7 @@ class SimulationTask:
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Outputs and arrays."""
         return with_limits(self.results.declares(), self.settings.mechanism)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import Declared, Diverged, InputFile, InvalidSetting
+from designopt.plugin import Declaration, Diverged, InputFile, InvalidSetting
 from designopt_mechanics.mechanism.forces import LoopForces, RedundantLoop
 from designopt_mechanics.mechanism.loops import CLOSED, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism
@@ -92,7 +92,7 @@ class MechanismTask(Protocol):
     def check(self) -> Iterable[InvalidSetting]:
         """Mistakes in the settings. Raises `TreeError` and `CannotClose` for what the file does not allow."""
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Outputs and arrays."""
 
     def gradient(

@@ -26,7 +26,7 @@ from designopt.collocation import (
 from designopt.collocation.statement.symbols import Symbols
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
-from designopt.plugin import Declared, Diverged, InvalidSetting
+from designopt.plugin import Declaration, Diverged, InvalidSetting
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
@@ -103,7 +103,7 @@ class TrajectoryTask:
         except (TreeError, CannotClose, ValueError) as error:
             yield InvalidSetting("program", str(error))
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """The outputs of a motion, and those of the program."""
         declaration = self._results.declares()
         effort_units = {False: "N^2 m^2 s", True: "N^2 s"}
@@ -182,10 +182,10 @@ class TrajectoryTask:
         results = by_name({"duration": of_duration, **derivatives}, self.mechanism, names)
         return results | {name: of_optimum.derivatives_of(name) for name in ("effort", "work")}
 
-    def _motion_slopes(self, of_optimum: Sensitivities, k: int) -> Floats:
+    def _motion_slopes(self, sensitivities: Sensitivities, k: int) -> Floats:
         """(n, 3 f) derivatives by the number `k` of the independent coordinates, their rates and accelerations, at
         equal fractions of the motion."""
-        phase, slopes = of_optimum.solution.phase, of_optimum.phases["motion"]
+        phase, slopes = sensitivities.solution.phase, sensitivities.phases["motion"]
         value_slopes = {name: column[:, k] for name, column in slopes.values.items()}
         names = [self.mechanism.tree.names[i] for i in self._loops.independent]
         next_rate = {n: f"{n}_speed" for n in names} | {f"{n}_speed": f"{n}_acceleration" for n in names}

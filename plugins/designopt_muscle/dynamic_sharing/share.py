@@ -15,7 +15,7 @@ from designopt_mechanics.sharing.statement.formulation import Terms
 from designopt_mechanics.sharing.static.share import share
 from designopt_mechanics.sharing.static.sharing import Sharing
 
-from designopt.collocation import Guess, Options, Program, Sampled, sampled
+from designopt.collocation import Guess, Options, Program, SampledTrajectory, sampled
 from designopt.collocation.statement.mesh import SchemeName
 from designopt.collocation.statement.stated_values import Box
 from designopt_muscle.dynamic_sharing.equations import FASTEST_RATE, DynamicTrial
@@ -97,7 +97,7 @@ def static_sharing(trial: DynamicTrial, parameters: Mapping[str, float]) -> Shar
     )
 
 
-def guess_of(trial: DynamicTrial, sharing: Sharing, parameters: Mapping[str, float]) -> Sampled:
+def guess_of(trial: DynamicTrial, sharing: Sharing, parameters: Mapping[str, float]) -> SampledTrajectory:
     """Its activations as those of the motion, excited by as much, and its forces as those of the tendons."""
     time, muscles = trial.balance.time, trial.muscles
     a = np.clip(np.nan_to_num(sharing.activations, nan=0.1), muscles.min_activation, 1.0)

@@ -75,7 +75,9 @@ class DynamicSharing:
         return replace(self, **cut_arrays, objective=float(self.weights @ parts))
 
 
-def read(trial: DynamicTrial, program: Program, solution: Solution, static: Sharing, name: str) -> DynamicSharing:
+def read(
+    trial: DynamicTrial, program: Program, solution: Solution, static_sharing: Sharing, name: str
+) -> DynamicSharing:
     """The results of the `trial` in the phase `name` of the `solution` of a `program`."""
     phase, system = solution.phases[name], trial.system
     n, elastic = len(trial.balance.time), [trial.names[j] for j in trial.compliant]
@@ -118,7 +120,7 @@ def read(trial: DynamicTrial, program: Program, solution: Solution, static: Shar
         slopes=dict(solution.parameter_multipliers),
         largest_residual=solution.violation,
         worst=worst,
-        static=static,
+        static=static_sharing,
         program=program,
         solution=solution,
     )

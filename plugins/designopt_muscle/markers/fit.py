@@ -133,14 +133,14 @@ class _Marks:
     status: Integers
 
     @classmethod
-    def of_fit(cls, problem: MotionProblem, visible: Integers, fit: Minimum, large: float) -> _Marks:
+    def of_fit(cls, problem: MotionProblem, visible: Integers, minimum: Minimum, large: float) -> _Marks:
         objective = problem.objective
         n, m = len(problem.frames), len(objective.layout.coordinates)
         errors = np.full(objective.share.shape, np.nan)
         at_limit, lost = np.zeros((n, m), dtype=bool), np.zeros((n, m), dtype=bool)
-        errors[visible] = objective.take(visible).errors(fit.q)
-        at_limit[visible] = (fit.q <= problem.ranges[0]) | (fit.q >= problem.ranges[1])
-        lost[visible] = unobservable(fit.matrix)
+        errors[visible] = objective.take(visible).errors(minimum.q)
+        at_limit[visible] = (minimum.q <= problem.ranges[0]) | (minimum.q >= problem.ranges[1])
+        lost[visible] = unobservable(minimum.matrix)
         missing = (objective.share == 0.0) & (objective.weights > 0.0)
         far = np.nan_to_num(errors) > large
         status = np.full(n, MotionStatus.NO_MARKER, dtype=np.int64)
@@ -152,12 +152,12 @@ class _Marks:
             (MotionStatus.UNOBSERVABLE, lost),
         ):
             status[mask.any(axis=1) & (status < MotionStatus.NOT_CONVERGED)] = mark
-        status[visible[~fit.converged]] = MotionStatus.NOT_CONVERGED
+        status[visible[~minimum.converged]] = MotionStatus.NOT_CONVERGED
         return cls(errors, missing, far, at_limit, lost, status)
 
-    def notes(self, objective: MarkerResiduals) -> list[str]:
+    def notes(self, residuals: MarkerResiduals) -> list[str]:
         """A sentence for each missing marker and each coordinate at an end, with the number of frames."""
-        names, coordinates = _marker_names(objective), objective.layout.coordinates
+        names, coordinates = _marker_names(residuals), residuals.layout.coordinates
         never = self.lost & self.lost.all(axis=0)
         return [
             *_count_sentences("the marker '{}' is missing in", names, self.missing),
@@ -165,17 +165,17 @@ class _Marks:
             *_count_sentences("the markers do not determine the coordinate '{}' in", coordinates, never),
         ]
 
-    def doubts(self, objective: MarkerResiduals) -> list[str]:
+    def doubts(self, residuals: MarkerResiduals) -> list[str]:
         """Sentences on markers that are far from the model's, on coordinates that they determine in some frames."""
         lost = self.lost & ~self.lost.all(axis=0)
         return [
-            *_list_sentences("markers are far from the model's", _marker_names(objective), self.far),
-            *_list_sentences("the markers do not determine coordinates", objective.layout.coordinates, lost),
+            *_list_sentences("markers are far from the model's", _marker_names(residuals), self.far),
+            *_list_sentences("the markers do not determine coordinates", residuals.layout.coordinates, lost),
         ]
 
 
-def _marker_names(objective: MarkerResiduals) -> list[str]:
-    return [marker.name for marker in objective.layout.markers]
+def _marker_names(residuals: MarkerResiduals) -> list[str]:
+    return [marker.name for marker in residuals.layout.markers]
 
 
 def _count_sentences(sentence: str, names: Sequence[str], mask: Mask) -> list[str]:
@@ -240,18 +240,20 @@ def _solve(problem: MotionProblem, visible: Integers) -> Minimum:
     return fit
 
 
-def _spread_better(objective: MarkerResiduals, fit: Minimum, problem: MotionProblem, way: int) -> None:
+def _spread_better(residuals: MarkerResiduals, minimum: Minimum, problem: MotionProblem, way: int) -> None:
     """Start frames anew from the one before (`way` 1) or after (-1), where the motion jumps or the fit is much worse;
     a frame that improves is the start of the next one."""
-    n = len(fit.q)
+    n = len(minimum.q)
     frames = np.arange(n)
     before = np.clip(frames - way, 0, n - 1)
-    jumps = np.abs(fit.q - fit.q[before]).max(axis=1) > _JUMP
-    bad = np.flatnonzero((jumps & (fit.cost > fit.cost[before])) | (fit.cost > _WORSE * fit.cost[before] + 1e-12))
+    jumps = np.abs(minimum.q - minimum.q[before]).max(axis=1) > _JUMP
+    bad = np.flatnonzero(
+        (jumps & (minimum.cost > minimum.cost[before])) | (minimum.cost > _WORSE * minimum.cost[before] + 1e-12)
+    )
     while len(bad):
-        retry = minimise(objective.take(bad), fit.q[before[bad]], problem.low, problem.high)
-        better = retry.cost < fit.cost[bad] * (1.0 - 1e-6) - 1e-15
-        fit.replace(bad[better], retry.take(better))
+        retry = minimise(residuals.take(bad), minimum.q[before[bad]], problem.low, problem.high)
+        better = retry.cost < minimum.cost[bad] * (1.0 - 1e-6) - 1e-15
+        minimum.replace(bad[better], retry.take(better))
         bad = np.unique(bad[better] + way)
         bad = bad[(bad >= 0) & (bad < n)]
 

@@ -44,7 +44,7 @@ class Minimum:
 
 
 def minimise(
-    objective: MarkerResiduals,
+    residuals: MarkerResiduals,
     start: Floats,
     low: Floats,
     high: Floats,
@@ -63,7 +63,7 @@ def minimise(
     """
     free = np.ones(len(low), dtype=bool) if free is None else free
     parts = [
-        _minimise(objective.take(frames), np.clip(start[frames], low, high), low, high, free, (steps, near))
+        _minimise(residuals.take(frames), np.clip(start[frames], low, high), low, high, free, (steps, near))
         for frames in (np.arange(i, min(i + _BATCH, len(start))) for i in range(0, len(start), _BATCH))
     ]
     arrays = zip(*((p.q, p.cost, p.converged, p.matrix) for p in parts), strict=True)
@@ -71,21 +71,21 @@ def minimise(
 
 
 def _minimise(
-    objective: MarkerResiduals, q: Floats, low: Floats, high: Floats, free: Mask, course: tuple[int, bool]
+    residuals: MarkerResiduals, q: Floats, low: Floats, high: Floats, free: Mask, course: tuple[int, bool]
 ) -> Minimum:
     n, (steps, near) = len(q), course
-    cost, gradient, matrix, hessian = objective.normal_equations(q)
+    cost, gradient, matrix, hessian = residuals.normal_equations(q)
     damping = np.full(n, _DAMPING)
     last_step = np.full(n, 0.0 if near else np.inf)
     converged = np.zeros(n, dtype=bool)
-    active, part = np.arange(n), objective
+    active, part = np.arange(n), residuals
     for _ in range(steps):
         x, g = q[active], gradient[active]
         fixed = ~free | ((x <= low) & (g > 0.0)) | ((x >= high) & (g < 0.0))
         close = last_step[active] < _CLOSE
         model = np.where(close[:, None, None], hessian[active], matrix[active])
         step = _step(model, g, damping[active], fixed)
-        turn = np.abs(step[:, objective.layout.turning]).max(axis=1, initial=_TURN)
+        turn = np.abs(step[:, residuals.layout.turning]).max(axis=1, initial=_TURN)
         trial = np.clip(x + step * (_TURN / turn)[:, None], low, high)
         length = np.abs(trial - x).max(axis=1)
         last = (length < _STEP) & (damping[active] == _DAMPING)
@@ -97,7 +97,7 @@ def _minimise(
             active, trial, length = active[~last], trial[~last], length[~last]
             if not len(active):
                 break
-            part = objective.take(active)
+            part = residuals.take(active)
         values = part.normal_equations(trial)
         better = values[0] <= cost[active] + _ROUNDING
         frames = active[better]
@@ -114,7 +114,7 @@ def _minimise(
             break
         if is_done.any():
             active = active[~is_done]
-            part = objective.take(active)
+            part = residuals.take(active)
     return Minimum(q, cost, converged, matrix)
 
 

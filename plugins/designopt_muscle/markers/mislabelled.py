@@ -33,8 +33,8 @@ _NAMED = 5
 _NEVER = 1e3
 
 
-def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Floats, large: float) -> list[str]:
-    """Sentences that name the markers which were probably swapped, and those `large` (m) away; `fit` is the minimum.
+def mislabelled(residuals: MarkerResiduals, minimum: Minimum, low: Floats, high: Floats, large: float) -> list[str]:
+    """Sentences that name the markers which were probably swapped, and those `large` (m) away from their `minimum`.
 
     Two markers of a body, of neighbours or of the two sides pull it out of place together: each exchange of two is
     fitted. Then a few frames are fitted anew with weights that fall with the error of a marker (Geman and McClure
@@ -43,18 +43,18 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Flo
     """
     from scipy.optimize import linear_sum_assignment
 
-    frames = np.unique(np.linspace(0, len(fit.q) - 1, min(_FRAMES, len(fit.q))).astype(int))
-    part, start = objective.take(frames), fit.q[frames]
+    frames = np.unique(np.linspace(0, len(minimum.q) - 1, min(_FRAMES, len(minimum.q))).astype(int))
+    part, start = residuals.take(frames), minimum.q[frames]
     distance = _distances(part, start)
     away = np.diag(distance)
     nearer = (distance < _NEARER * away[:, None]) & (away[:, None] > _DISTANCE)
     if not nearer.any() and not ((away > large) & (away < _NEVER)).any():
         return []
-    names = [m.name for m in objective.layout.markers]
+    names = [m.name for m in residuals.layout.markers]
     part, start, notes = _exchanges(part, start, low, high)
     distance = _distances(part, start)
     away = np.diag(distance)
-    share = objective.weights
+    share = residuals.weights
     for _ in range(_ROUNDS):
         weights = share / (1.0 + (np.where(away < _NEVER, away, 0.0) / _SCALE) ** 2) ** 2
         start = minimise(replace(part, weights=weights), start, low, high, steps=_STEPS).q
@@ -88,16 +88,16 @@ def mislabelled(objective: MarkerResiduals, fit: Minimum, low: Floats, high: Flo
 
 
 def _exchanges(
-    part: MarkerResiduals, start: Floats, low: Floats, high: Floats
+    residuals: MarkerResiduals, start: Floats, low: Floats, high: Floats
 ) -> tuple[MarkerResiduals, Floats, list[str]]:
     """The objective with the recorded markers under their probable names, its minima, sentences on the exchanges."""
     notes: list[str] = []
-    pairs = _neighbours(part.layout)
+    pairs = _neighbours(residuals.layout)
     frames = np.unique(np.linspace(0, len(start) - 1, min(_TRIED, len(start))).astype(int))
-    names = [marker.name for marker in part.layout.markers]
+    names = [marker.name for marker in residuals.layout.markers]
     while pairs and len(notes) < _EXCHANGES:
-        sample = part.take(frames)
-        several = part.take(np.tile(frames, 1 + len(pairs)))
+        sample = residuals.take(frames)
+        several = residuals.take(np.tile(frames, 1 + len(pairs)))
         observations = several.observations.reshape(1 + len(pairs), *sample.observations.shape).copy()
         for number, (i, j) in enumerate(pairs, 1):
             observations[number][:, [i, j]] = observations[number][:, [j, i]]
@@ -113,20 +113,20 @@ def _exchanges(
             f" the model, {1e3 * np.sqrt(costs[best]):.0f} mm with exchanged names: correct their"
             " names in the recording"
         )
-        observations = part.observations.copy()
+        observations = residuals.observations.copy()
         observations[:, [i, j]] = observations[:, [j, i]]
-        part = replace(part, observations=observations)
-        start = _better_minimum(part, start, low, high)[0]
-    return part, start, notes
+        residuals = replace(residuals, observations=observations)
+        start = _better_minimum(residuals, start, low, high)[0]
+    return residuals, start, notes
 
 
-def _better_minimum(part: MarkerResiduals, start: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _better_minimum(residuals: MarkerResiduals, start: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """The better minimum (n, m), and its objective (n,), of those from `start` and from the default pose there."""
-    default = {c.name: c.default for c in part.layout.model.coordinates}
-    root, defaults = part.layout.placing, np.array([default[name] for name in part.layout.coordinates])
+    default = {c.name: c.default for c in residuals.layout.model.coordinates}
+    root, defaults = residuals.layout.placing, np.array([default[name] for name in residuals.layout.coordinates])
     upright = np.where(root, start, np.clip(defaults, low, high))
-    upright = minimise(part, upright, low, high, root, steps=_TRIES).q
-    fits = [minimise(part, q, low, high, steps=_TRIES) for q in (start, upright)]
+    upright = minimise(residuals, upright, low, high, root, steps=_TRIES).q
+    fits = [minimise(residuals, q, low, high, steps=_TRIES) for q in (start, upright)]
     better = fits[1].cost < fits[0].cost
     return np.where(better[:, None], fits[1].q, fits[0].q), np.where(better, fits[1].cost, fits[0].cost)
 
@@ -145,9 +145,9 @@ def _neighbours(layout: MarkerLayout) -> list[tuple[int, int]]:
     ]
 
 
-def _distances(part: MarkerResiduals, q: Floats) -> Floats:
+def _distances(residuals: MarkerResiduals, q: Floats) -> Floats:
     """(k, k) m between the markers of the model and the recorded ones, in a median frame."""
-    apart = np.linalg.norm(part.positions(q)[:, :, None] - part.observations[:, None], axis=3)
+    apart = np.linalg.norm(residuals.positions(q)[:, :, None] - residuals.observations[:, None], axis=3)
     return np.nan_to_num(_medians(apart), nan=_NEVER)
 
 

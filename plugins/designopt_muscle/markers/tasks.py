@@ -106,7 +106,7 @@ def _weight(task: Element) -> float:
     return weight
 
 
-def file_name(holder: Element, tag: str) -> str:
+def file_name(element: Element, tag: str) -> str:
     """The file that a child names; '' for OpenSim's word for none."""
-    name = holder.word(tag)
+    name = element.word(tag)
     return "" if name == "Unassigned" else name

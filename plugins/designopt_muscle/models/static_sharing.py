@@ -30,7 +30,7 @@ from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
 from designopt_muscle.models.sharing_files import Files, SharingData, as_mistakes, files_of, load_notes, refuse
-from designopt_muscle.models.static_inputs import SharingDesign, StaticScenario
+from designopt_muscle.models.sharing_inputs import SharingDesign, StaticScenario
 from designopt_muscle.models.trial import (
     Contraction,
     ExternalLoads,

@@ -220,12 +220,12 @@ def trial_of(
     model: OsimModel,
     coordinates: MovedCoordinates,
     net: NetMoments,
-    moving: Dynamics | None = None,
+    dynamics: Dynamics | None = None,
     *,
     inner: tuple[float, float] = (-np.inf, np.inf),
     contraction: Contraction | None = None,
 ) -> Trial:
-    """The trial of moved coordinates with their net moments; `moving` has the same frames.
+    """The trial of moved coordinates with their net moments; `dynamics` has the same frames.
 
     Frames with numbers that are not finite stay, with a status; those outside of the times `inner` (s) are marked as
     near an end.
@@ -255,7 +255,7 @@ def trial_of(
     )
     jump_notes = in_words(jumps(geometry, time, values)) if is_finite.all() else []
     by_name = {name: coordinates.rates[:, i] for i, name in enumerate(coordinates.names)}
-    return Trial(model, balance, muscles, fibres, values, by_name, (*fibres.outside(), *jump_notes), moving, paths)
+    return Trial(model, balance, muscles, fibres, values, by_name, (*fibres.outside(), *jump_notes), dynamics, paths)
 
 
 def _motion_table(model: OsimModel, motion: InputFile, cutoff: float | None) -> tuple[TimeTable, list[str]]:
@@ -384,11 +384,11 @@ def _loads(external: ExternalLoads | None, model: OsimModel, coordinates: MovedC
     return read_loads(external.assignments, read_trial_table(external.forces), body_motion, coordinates.time)
 
 
-def computed_moments(model: OsimModel, moving: Dynamics) -> NetMoments:
+def computed_moments(model: OsimModel, dynamics: Dynamics) -> NetMoments:
     """Net moments by inverse dynamics; locked coordinates need no muscles."""
     locked_names = {c.name for c in model.coordinates if c.locked}
-    rows = [i for i, name in enumerate(moving.coordinates) if name not in locked_names]
-    return NetMoments(tuple(moving.coordinates[i] for i in rows), moving.moments()[:, rows])
+    rows = [i for i, name in enumerate(dynamics.coordinates) if name not in locked_names]
+    return NetMoments(tuple(dynamics.coordinates[i] for i in rows), dynamics.moments()[:, rows])
 
 
 def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:

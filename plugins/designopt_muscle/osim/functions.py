@@ -48,7 +48,7 @@ class Polynomial:
 
 def is_constant(function: Function) -> bool:
     """Whether a function is the same everywhere."""
-    if isinstance(function, Scaled):
+    if isinstance(function, ScaledFunction):
         return is_constant(function.inner)
     return isinstance(function, Polynomial) and not any(function.coefficients[:-1])
 
@@ -73,7 +73,7 @@ class Sine:
 
 
 @dataclass(frozen=True)
-class Scaled:
+class ScaledFunction:
     """`scale` times another function."""
 
     inner: Function
@@ -123,8 +123,8 @@ class Pieces:
 
 def within(function: Function, low: float, high: float) -> Function:
     """The same function from `low` to `high`; further out it may have fewer pieces, and so a smaller expression."""
-    if isinstance(function, Scaled):
-        return Scaled(within(function.inner, low, high), function.scale)
+    if isinstance(function, ScaledFunction):
+        return ScaledFunction(within(function.inner, low, high), function.scale)
     if not isinstance(function, Pieces):
         return function
     first = max(int(np.searchsorted(function.knots, low, side="right")) - 1, 0)

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from designopt_mechanics.robot_files.xml import Element, parse
 
-from designopt_muscle.osim.functions import Scaled
+from designopt_muscle.osim.functions import ScaledFunction
 from designopt_muscle.osim.model import GROUND, Coupler, OsimBody, OsimModel, WrapObject
 from designopt_muscle.osim.poses import last_name, only, pose
 from designopt_muscle.osim.read_contacts import TAG as CONTACT
@@ -276,5 +276,5 @@ def _coupler(element: Element, names: set[str]) -> Coupler | None:
             raise element.error(f"names the coordinate '{name}', which does not exist")
     function = function_in(element.need("coupled_coordinates_function"))
     if (factor := element.number("scale_factor", 1.0)) != 1.0:
-        function = Scaled(function, factor)
+        function = ScaledFunction(function, factor)
     return Coupler(dependent, last_name(independent[0]), function)

@@ -9,7 +9,7 @@ from designopt_muscle.osim.functions import (
     Function,
     Pieces,
     Polynomial,
-    Scaled,
+    ScaledFunction,
     Sine,
     lines,
     natural_spline,
@@ -25,14 +25,14 @@ TAGS = {
 }  # fmt: skip
 
 
-def function_in(holder: Element) -> Function:
+def function_in(element: Element) -> Function:
     """The function in an element. Raises `ModelError` if there is none, more than one, or one of another kind."""
-    functions = [child for child in holder.children if child.tag in TAGS]
-    if len(functions) != 1 or len(holder.children) != 1:
-        unknown = next((child for child in holder.children if child.tag not in TAGS), None)
+    functions = [child for child in element.children if child.tag in TAGS]
+    if len(functions) != 1 or len(element.children) != 1:
+        unknown = next((child for child in element.children if child.tag not in TAGS), None)
         if unknown is not None:
             raise unknown.error("is not a supported function")
-        raise holder.error(f"contains {len(functions)} functions, not one")
+        raise element.error(f"contains {len(functions)} functions, not one")
     return read_function(functions[0])
 
 
@@ -50,7 +50,7 @@ def read_function(element: Element) -> Function:
                 raise element.error("has no coefficients")
             return Polynomial(tuple(coefficients))
         case "MultiplierFunction":
-            return Scaled(function_in(element.need("function")), element.number("scale", 1.0))
+            return ScaledFunction(function_in(element.need("function")), element.number("scale", 1.0))
         case "Sine":
             amplitude, omega, phase = (element.number(name) for name in ("amplitude", "omega", "phase"))
             return Sine(amplitude, omega, phase, element.number("offset", 0.0))

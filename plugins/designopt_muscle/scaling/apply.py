@@ -206,15 +206,15 @@ def _is_coordinate(function: Element) -> bool:
     return function.tag == "LinearFunction" and function.numbers("coefficients", 2, (1.0, 0.0)) == [1.0, 0.0]
 
 
-def _multiply(holder: Element, function: Element, scale: float) -> None:
+def _multiply(element: Element, function: Element, scale: float) -> None:
     """Multiply the function in an element: a factor of its own, or that of a multiplier around it."""
     if function.tag == "MultiplierFunction":
         function.set_numbers("scale", [function.number("scale", 1.0) * scale])
         return
-    multiplier = Element("MultiplierFunction", dict(function.attributes), function.line, function.column, holder)
+    multiplier = Element("MultiplierFunction", dict(function.attributes), function.line, function.column, element)
     multiplier.children.append(Element("function", {}, parent=multiplier, children=[function]))
     multiplier.set_numbers("scale", [scale])
-    holder.children[holder.children.index(function)] = multiplier
+    element.children[element.children.index(function)] = multiplier
 
 
 def _scale_surface(element: Element, factor: Floats) -> None:

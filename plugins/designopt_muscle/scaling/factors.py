@@ -16,7 +16,7 @@ from designopt_muscle.markers.minimise import minimise
 from designopt_muscle.markers.problem import MotionProblem, motion_problem
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkTasks
-from designopt_muscle.osim.functions import Polynomial, Scaled
+from designopt_muscle.osim.functions import Polynomial, ScaledFunction
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import GROUND, Axis, OsimModel
 from designopt_muscle.scaling.setup import Measurement, ScaleSetup
@@ -34,7 +34,7 @@ _PRIOR = 1e-6
 
 
 def body_factors(
-    model: OsimModel, markers: tuple[OsimMarker, ...], static: Recording, setup: ScaleSetup
+    model: OsimModel, markers: tuple[OsimMarker, ...], static_recording: Recording, setup: ScaleSetup
 ) -> tuple[dict[str, Floats], list[str]]:
     """Factors (3,) of all bodies by the methods of the set-up in its order, and notes on measurements left out.
 
@@ -56,12 +56,12 @@ def body_factors(
             factors |= {body: np.array(values, dtype=float) for body, values in setup.manual.items()}
         elif method == "measurements":
             for measurement in setup.measurements:
-                factor = _mean_ratio(model, markers, static, measurement, setup, notes)
+                factor = _mean_ratio(model, markers, static_recording, measurement, setup, notes)
                 for body, axes in measurement.bodies.items() if factor else ():
                     if body in factors:
                         factors[body] = _along(factors[body], axes, factor)
         else:
-            factors |= least_squares_factors(model, markers, static, setup)
+            factors |= least_squares_factors(model, markers, static_recording, setup)
     return factors, notes
 
 
@@ -71,14 +71,14 @@ def _along(factors: Floats, axes: str, factor: float) -> Floats:
     return new
 
 
-def window_of(static: Recording, window: tuple[float, float] | None) -> Integers:
+def window_of(static_recording: Recording, window: tuple[float, float] | None) -> Integers:
     """The frames of the static pose within a window of times (s). Raises `MarkerError` without any."""
     first, last = window or (-np.inf, np.inf)
-    frames = np.flatnonzero((static.time >= first - 1e-9) & (static.time <= last + 1e-9))
+    frames = np.flatnonzero((static_recording.time >= first - 1e-9) & (static_recording.time <= last + 1e-9))
     if not len(frames):
         raise MarkerError(
-            f"no frame of the static pose lies between {first:g} and {last:g} s; it runs from {static.time[0]:g} to"
-            f" {static.time[-1]:g} s"
+            f"no frame of the static pose lies between {first:g} and {last:g} s; it runs from"
+            f" {static_recording.time[0]:g} to {static_recording.time[-1]:g} s"
         )
     return frames
 
@@ -86,7 +86,7 @@ def window_of(static: Recording, window: tuple[float, float] | None) -> Integers
 def _mean_ratio(
     model: OsimModel,
     markers: tuple[OsimMarker, ...],
-    static: Recording,
+    static_recording: Recording,
     measurement: Measurement,
     setup: ScaleSetup,
     notes: list[str],
@@ -94,19 +94,23 @@ def _mean_ratio(
     """The mean of recorded / model distance over the pairs; 0 with a note if a marker is missing."""
     location = {marker.name: marker for marker in markers}
     default_pose = kinematics(model, {})
-    frames = window_of(static, setup.window)
+    frames = window_of(static_recording, setup.window)
     ratios = []
     for pair in measurement.pairs:
         for name in pair:
             sources = [
-                w for w, names in (("model", location), ("static pose", static.marker_names)) if name not in names
+                w
+                for w, names in (("model", location), ("static pose", static_recording.marker_names))
+                if name not in names
             ]
             if sources:
                 notes.append(f"the measurement '{measurement.name}' is not used: '{name}' is not in the {sources[0]}")
                 return 0.0
         first, second = (default_pose.position(location[name].body, location[name].location)[0] for name in pair)
         distance = float(np.linalg.norm(first - second))
-        distances = np.linalg.norm(static.marker(pair[0])[frames] - static.marker(pair[1])[frames], axis=1)
+        distances = np.linalg.norm(
+            static_recording.marker(pair[0])[frames] - static_recording.marker(pair[1])[frames], axis=1
+        )
         if distance == 0.0 or not np.isfinite(distances).any():
             failure = "apart on the model" if distance == 0.0 else "recorded together in a frame of the window"
             notes.append(f"the measurement '{measurement.name}' is not used: {' and '.join(pair)} are not {failure}")
@@ -137,19 +141,19 @@ def scaled_skeleton(model: OsimModel, factors: Mapping[str, Floats]) -> OsimMode
 def _scaled_step(step: Axis, factor: Floats) -> Axis:
     if step.coordinate and step.function == _IDENTITY:
         return step
-    return replace(step, function=Scaled(step.function, float(np.abs(step.axis) @ factor)))
+    return replace(step, function=ScaledFunction(step.function, float(np.abs(step.axis) @ factor)))
 
 
-def mean_pose(static: Recording, window: tuple[float, float] | None) -> Recording:
+def mean_pose(static_recording: Recording, window: tuple[float, float] | None) -> Recording:
     """A recording of one frame: the mean position of every marker over the frames that have it within the window.
 
     Raises `MarkerError` where half of the markers move by more than 0.1 m in it: that is no static pose.
     """
-    frames = window_of(static, window)
-    present: Mask = np.asarray(np.isfinite(static.markers[frames]).all(axis=2))
+    frames = window_of(static_recording, window)
+    present: Mask = np.asarray(np.isfinite(static_recording.markers[frames]).all(axis=2))
     is_present = present.any(axis=0)
     high, low = (
-        np.where(present[:, :, None], sign * static.markers[frames], -np.inf).max(axis=0)[is_present]
+        np.where(present[:, :, None], sign * static_recording.markers[frames], -np.inf).max(axis=0)[is_present]
         for sign in (1.0, -1.0)
     )
     way = float(np.median(np.linalg.norm(high + low, axis=1))) if is_present.any() else 0.0
@@ -158,10 +162,12 @@ def mean_pose(static: Recording, window: tuple[float, float] | None) -> Recordin
             f"the static pose moves: half of the markers by more than {way:.2g} m; name the recording of a static pose,"
             " or its still part by the time range of the set-up"
         )
-    total = np.where(present[:, :, None], static.markers[frames], 0.0).sum(axis=0)
+    total = np.where(present[:, :, None], static_recording.markers[frames], 0.0).sum(axis=0)
     count = present.sum(axis=0)[:, None]
     mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return Recording(static.rate, static.time[frames][:1], static.marker_names, mean[None])
+    return Recording(
+        static_recording.rate, static_recording.time[frames][:1], static_recording.marker_names, mean[None]
+    )
 
 
 def moved_markers(markers: tuple[OsimMarker, ...], factors: Mapping[str, Floats]) -> tuple[OsimMarker, ...]:
@@ -170,7 +176,7 @@ def moved_markers(markers: tuple[OsimMarker, ...], factors: Mapping[str, Floats]
 
 
 def least_squares_factors(
-    model: OsimModel, markers: tuple[OsimMarker, ...], static: Recording, setup: ScaleSetup
+    model: OsimModel, markers: tuple[OsimMarker, ...], static_recording: Recording, setup: ScaleSetup
 ) -> dict[str, Floats]:
     """Factors of groups of bodies that, with the pose, bring all markers of the static pose closest to the recorded.
 
@@ -182,7 +188,7 @@ def least_squares_factors(
     1973); the markers' positions are linear in the factors.
     """
     tasks = replace(setup.placing or IkTasks(), window=None)
-    static_pose = mean_pose(static, setup.window)
+    static_pose = mean_pose(static_recording, setup.window)
     measurements = () if "measurements" in setup.order else setup.measurements
     groups = [dict(m.bodies) for m in measurements] or _sides(model)
     values = np.ones(len(groups))
@@ -236,12 +242,12 @@ def _step(problem: MotionProblem, q: Floats, slopes: Floats, values: Floats) -> 
 def _problem_at(
     model: OsimModel,
     markers: tuple[OsimMarker, ...],
-    static_pose: Recording,
+    static_recording: Recording,
     tasks: IkTasks,
     factors: Mapping[str, Floats],
 ) -> MotionProblem:
     return motion_problem(
-        scaled_skeleton(model, factors), moved_markers(markers, factors), static_pose, tasks, "clamped"
+        scaled_skeleton(model, factors), moved_markers(markers, factors), static_recording, tasks, "clamped"
     )
 
 

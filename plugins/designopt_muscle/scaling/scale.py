@@ -42,9 +42,9 @@ class ScaledModel:
 
 
 def scale_subject(
-    generic: bytes, static: Recording, setup: ScaleSetup, markers: tuple[OsimMarker, ...] | None = None
+    generic: bytes, static_recording: Recording, setup: ScaleSetup, markers: tuple[OsimMarker, ...] | None = None
 ) -> ScaledModel:
-    """The ``.osim`` file `generic` scaled to the subject of a `static` pose, with its markers placed.
+    """The ``.osim`` file `generic` scaled to the subject of a `static_recording` pose, with its markers placed.
 
     `markers` are those of a marker set; they join those of the file and replace those of the same name. Factors and
     masses follow `setup` (see `body_factors` and `scaled`). Then, with `setup.placing`, the static pose (means over its
@@ -64,7 +64,7 @@ def scale_subject(
     with_markers(root, by_name.values())
     if setup.name:
         root.need("Model").attributes["name"] = setup.name
-    factors, notes = body_factors(model, tuple(by_name.values()), static, setup)
+    factors, notes = body_factors(model, tuple(by_name.values()), static_recording, setup)
     try:
         content = scaled(document(root), factors, setup.mass, preserve_mass=setup.preserve_mass)
     except ModelError:
@@ -74,8 +74,8 @@ def scale_subject(
     scaled_markers = read_markers(content)
     if setup.placing is None:
         return ScaledModel(content, factors, scaled_markers, None, tuple(notes))
-    scaled_markers = tuple(marker for marker in scaled_markers if marker.name in static.marker_names)
-    pose = mean_pose(static, setup.placing.window or setup.window)
+    scaled_markers = tuple(marker for marker in scaled_markers if marker.name in static_recording.marker_names)
+    pose = mean_pose(static_recording, setup.placing.window or setup.window)
     skeleton = read_model(content)
     fit = fit_motion(skeleton, scaled_markers, pose, replace(setup.placing, window=None))
     scaled_markers = place_markers(
@@ -91,16 +91,16 @@ def _has_markers(content: bytes) -> bool:
 
 
 def place_markers(
-    model: OsimModel, markers: tuple[OsimMarker, ...], static: Recording, pose: Mapping[str, Floats]
+    model: OsimModel, markers: tuple[OsimMarker, ...], static_recording: Recording, pose: Mapping[str, Floats]
 ) -> tuple[OsimMarker, ...]:
-    """Markers that are not fixed, moved on their bodies to where the first frame of `static` has them.
+    """Markers that are not fixed, moved on their bodies to where the first frame of `static_recording` has them.
 
     `pose` are the coordinates (1,) rad or m of the model in that frame.
     """
     bodies = kinematics(model, dict(pose))
     new_markers = []
     for marker in markers:
-        position = static.marker(marker.name)[0]
+        position = static_recording.marker(marker.name)[0]
         if not marker.fixed and np.isfinite(position).all():
             location = bodies.rotation[marker.body][0].T @ (position - bodies.origin[marker.body][0])
             marker = replace(marker, location=location)

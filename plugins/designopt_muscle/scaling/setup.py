@@ -103,15 +103,15 @@ def _order(scaling: Element) -> tuple[Method, ...]:
     return tuple(methods)
 
 
-def _window(holder: Element) -> tuple[float, float] | None:
-    if not holder.word("time_range"):
+def _window(element: Element) -> tuple[float, float] | None:
+    if not element.word("time_range"):
         return None
-    first, last = holder.numbers("time_range", 2, infinite=True)
+    first, last = element.numbers("time_range", 2, infinite=True)
     return (first, last) if last >= first else None
 
 
-def _members(holder: Element, tag: str) -> list[Element]:
-    objects = holder.find(tag, "objects")
+def _members(element: Element, tag: str) -> list[Element]:
+    objects = element.find(tag, "objects")
     return [e for e in ([] if objects is None else objects.children) if e.flag("apply", True)]
 
 

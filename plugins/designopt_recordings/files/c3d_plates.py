@@ -24,12 +24,12 @@ _CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}
 _LOADED = 100.0  # N across the surface: samples that tell whether the force on the plate was recorded
 
 
-class _Unusable(Exception):
+class _UnusablePlate(Exception):
     """A plate is left out, for the reason given."""
 
 
 @dataclass(frozen=True)
-class _Raw:
+class _RawPlate:
     """Stored values of one plate: `channels` (k, n), N·m per unit of each, `origin` and `corners` in m."""
 
     kind: int
@@ -58,7 +58,7 @@ def plates_of(
             plates.append(_plate(name, _raw(group, i, analog, scale, odd), analog, up, odd))
             if _idle(group) is not None:
                 odd.append(f"ZERO declares it unloaded in frames {_idle(group)}; nothing is subtracted from its forces")
-        except _Unusable as reason:
+        except _UnusablePlate as reason:
             odd = [f"it is skipped:  {reason}"]
         for note in odd:
             plates_with_note.setdefault(note, []).append(name)
@@ -66,10 +66,10 @@ def plates_of(
     return tuple(plates)
 
 
-def _raw(group: Group, i: int, analog: Channels, scale: float, notes: list[str]) -> _Raw:
+def _raw(group: Group, i: int, analog: Channels, scale: float, notes: list[str]) -> _RawPlate:
     kind = int(group.array("TYPE").ravel()[i])
     if kind not in _CHANNELS:
-        raise _Unusable(f"its type is {kind}; types 1 to 4 are read")
+        raise _UnusablePlate(f"its type is {kind}; types 1 to 4 are read")
     columns = _columns(group, i, _CHANNELS[kind], analog)
     origin = _parameter(group, "ORIGIN", (3,), i) * scale
     if origin[2] > 0.0:
@@ -79,7 +79,7 @@ def _raw(group: Group, i: int, analog: Channels, scale: float, notes: list[str])
     moments = {1: factors[5:], 2: factors[3:]}.get(kind, [])
     if None in moments:
         notes.append("the unit of its moments is not known; N times the unit of length is assumed")
-    return _Raw(
+    return _RawPlate(
         kind,
         analog.values[:, columns],
         np.array([scale if factor is None else factor for factor in factors]),
@@ -100,28 +100,28 @@ def _parameter(group: Group, key: str, sizes: tuple[int, ...], i: int) -> Floats
     """Values of plate `i`, the last dimension."""
     value = group.array(key)
     if value.shape[: len(sizes)] != sizes or value.size < np.prod(sizes) * (i + 1):
-        raise _Unusable(f"FORCE_PLATFORM:{key} has no values for it")
+        raise _UnusablePlate(f"FORCE_PLATFORM:{key} has no values for it")
     values = np.asarray(value.reshape(*sizes, -1, order="F")[..., i])
     if not np.isfinite(values).all():
-        raise _Unusable(f"FORCE_PLATFORM:{key} has values that are not numbers")
+        raise _UnusablePlate(f"FORCE_PLATFORM:{key} has values that are not numbers")
     return values
 
 
 def _columns(group: Group, i: int, count: int, analog: Channels) -> Sequence[int]:
     channels = group.array("CHANNEL")
     if channels.ndim != 2 or channels.shape[0] < count or channels.shape[1] <= i:
-        raise _Unusable(f"FORCE_PLATFORM:CHANNEL does not name its {count} channels")
+        raise _UnusablePlate(f"FORCE_PLATFORM:CHANNEL does not name its {count} channels")
     columns = [int(c) - 1 for c in channels[:count, i]]
     if not all(0 <= c < len(analog.names) for c in columns) or len(set(columns)) < count:
-        raise _Unusable(f"FORCE_PLATFORM:CHANNEL names channels beyond the {len(analog.names)} of the file")
+        raise _UnusablePlate(f"FORCE_PLATFORM:CHANNEL names channels beyond the {len(analog.names)} of the file")
     return columns
 
 
-def _plate(name: str, raw: _Raw, analog: Channels, up: str, notes: list[str]) -> ForcePlate:
+def _plate(name: str, raw: _RawPlate, analog: Channels, up: str, notes: list[str]) -> ForcePlate:
     x, y = raw.corners[0] - raw.corners[1], raw.corners[0] - raw.corners[3]
     z = np.cross(x, y)
     if not np.linalg.norm(z) > 1e-6 * np.linalg.norm(x) * np.linalg.norm(y) > 0.0:
-        raise _Unusable("its corners span no surface")
+        raise _UnusablePlate("its corners span no surface")
     x, z = x / np.linalg.norm(x), z / np.linalg.norm(z)
     rotation = np.column_stack([x, np.cross(z, x), z])
     force, moment = _WRENCHES[raw.kind](raw)
@@ -138,7 +138,7 @@ def _plate(name: str, raw: _Raw, analog: Channels, up: str, notes: list[str]) ->
 # Force (k, 3) and moment about the centre of the surface (k, 3), N and N·m in plate axes, for each type.
 
 
-def _type_1(raw: _Raw) -> tuple[Floats, Floats]:
+def _type_1(raw: _RawPlate) -> tuple[Floats, Floats]:
     """Fx Fy Fz, centre of pressure x y on the surface, free moment; of an unloaded plate the centre is arbitrary."""
     force, point, free = raw.channels[:, :3], raw.channels[:, 3:5] * raw.scale, raw.channels[:, 5] * raw.moments[5]
     fx, fy, fz = force.T
@@ -147,13 +147,13 @@ def _type_1(raw: _Raw) -> tuple[Floats, Floats]:
     return force, np.column_stack([py * fz, -px * fz, free + px * fy - py * fx])
 
 
-def _type_2(raw: _Raw) -> tuple[Floats, Floats]:
+def _type_2(raw: _RawPlate) -> tuple[Floats, Floats]:
     """Fx Fy Fz Mx My Mz about the transducers' origin."""
     force, moment = raw.channels[:, :3], raw.channels[:, 3:] * raw.moments[3:]
     return force, moment - np.cross(raw.origin, force)
 
 
-def _type_3(raw: _Raw) -> tuple[Floats, Floats]:
+def _type_3(raw: _RawPlate) -> tuple[Floats, Floats]:
     """Fx12 Fx34 Fy14 Fy23 Fz1 Fz2 Fz3 Fz4 of four transducers at (+-a, +-b); ORIGIN is (a, b, depth)."""
     x12, x34, y14, y23, z1, z2, z3, z4 = raw.channels.T
     a, b, depth = raw.origin
@@ -162,7 +162,7 @@ def _type_3(raw: _Raw) -> tuple[Floats, Floats]:
     return force, moment - np.cross([0.0, 0.0, depth], force)
 
 
-def _type_4(raw: _Raw) -> tuple[Floats, Floats]:
+def _type_4(raw: _RawPlate) -> tuple[Floats, Floats]:
     """Six channels by a calibration matrix to Fx Fy Fz (N) and Mx My Mz (N times the unit of length)."""
     wrench = raw.channels @ raw.matrix.T
     force, moment = wrench[:, :3], wrench[:, 3:] * raw.scale

@@ -59,7 +59,7 @@ class Filling:
 def fill(
     recording: Recording,
     clusters: Mapping[str, Sequence[str]],
-    static: Recording | None = None,
+    static_recording: Recording | None = None,
     *,
     longest: float = 0.2,
     method: Method = "rigid",
@@ -69,13 +69,17 @@ def fill(
     Where at least three markers of a cluster are present and not on a line, the missing ones are rebuilt from its rigid
     shape: by least squares over all that are present, or from the largest triangle ("triad"). Elsewhere just enough
     markers are interpolated by a cubic spline over gaps of at most `longest` s to have three, then the others are
-    rebuilt. Markers in no cluster are interpolated. The shape is that of `static`, where given, and else that of the
-    frames in which the whole cluster is present; markers of a cluster that only `static` has are added. Measured
-    positions never change. Raises `RecordingError` where a cluster has no shape. Nunes 2017, section 3.2.3.
+    rebuilt. Markers in no cluster are interpolated. The shape is that of `static_recording`, where given, and else that
+    of the frames in which the whole cluster is present; markers of a cluster that only `static_recording` has are
+    added. Measured positions never change. Raises `RecordingError` where a cluster has no shape. Nunes 2017, section
+    3.2.3.
     """
     names = list(recording.marker_names)
     new_names = [
-        n for members in clusters.values() for n in members if n not in names and static and n in static.marker_names
+        n
+        for members in clusters.values()
+        for n in members
+        if n not in names and static_recording and n in static_recording.marker_names
     ]
     names += list(dict.fromkeys(new_names))
     positions = np.full((len(recording.time), len(names), 3), np.nan)
@@ -88,7 +92,7 @@ def fill(
         columns = [_column(body, name, names) for name in members]
         if len(set(columns)) < 3:
             raise RecordingError(f"cluster '{body}' has {len(set(columns))} markers; a rigid body needs three")
-        cluster_shape = _shape(body, members, recording, static)
+        cluster_shape = _shape(body, members, recording, static_recording)
         misfit[body] = _fill_cluster(recording.time, positions, status, columns, cluster_shape, longest, method)
     for j in np.flatnonzero((status == FrameStatus.MISSING_MARKER).any(axis=0)):
         positions[:, j], where = interpolated(recording.time, positions[:, j], longest)
@@ -103,15 +107,15 @@ def _column(body: str, name: str, names: Sequence[str]) -> int:
     return list(names).index(name)
 
 
-def _shape(body: str, members: Sequence[str], recording: Recording, static: Recording | None) -> Floats:
-    source = static or recording
+def _shape(body: str, members: Sequence[str], recording: Recording, static_recording: Recording | None) -> Floats:
+    source = static_recording or recording
     with about("", f"cluster '{body}'"):
         frames = source.selected(members)
     frames = frames[np.isfinite(frames).all(axis=(1, 2))]
     try:
         cluster_shape = shape(frames)
     except RecordingError:
-        where = "the static recording" if static else "the recording; give a static one"
+        where = "the static recording" if static_recording else "the recording; give a static one"
         raise RecordingError(f"cluster '{body}': no frame has all of {', '.join(members)} in {where}") from None
     if not spread(cluster_shape):
         raise RecordingError(f"cluster '{body}': its markers lie on a line and do not determine a pose")

@@ -8,7 +8,6 @@ import numpy as np
 
 from designopt.arrays import Floats, Mask
 from designopt_recordings.errors import RecordingError
-from designopt_recordings.loads.pressure import normal_force
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.signals.runs import runs
 
@@ -37,7 +36,7 @@ def loaded_samples(
     """
     if not threshold > 0.0:
         raise RecordingError(f"the threshold of a contact is {threshold:g} N; it must be positive")
-    force = normal_force(plate)
+    force = plate.normal_force
     missing = np.isnan(force)
     force = np.nan_to_num(force, nan=0.0)
     mask = np.asarray(force > threshold)
@@ -56,7 +55,7 @@ def contacts(
 ) -> tuple[ContactInterval, ...]:
     """Contacts of a plate in their order, as `loaded_samples`; times of the threshold are interpolated."""
     mask = loaded_samples(plate, threshold, shortest, open_ends=open_ends)
-    time, force = plate.time, normal_force(plate)
+    time, force = plate.time, plate.normal_force
     return tuple(
         ContactInterval(
             _crossing(time, force, first, threshold) if first > 0 else float(time[0]),

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from designopt.arrays import Floats, Integers, Mask
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.loads.contacts import SHORTEST, THRESHOLD, loaded_samples
-from designopt_recordings.loads.pressure import centre_of_pressure
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.signals.filters import lowpass
 
@@ -70,10 +69,8 @@ def load_at(
     nearest = np.clip(np.round(plate_sample).astype(int), 0, len(wrench) - 1)
     is_loaded = mask[nearest] & ~bad
     plate_at_frames = replace(plate, force=at[:, :3], moment=at[:, 3:], rate=plate.rate, start=0.0)
-    is_loaded &= np.asarray(
-        plate_at_frames.force @ plate.normal > 0.0
-    )  # a filter may swing below zero at a contact's end
-    point, free = centre_of_pressure(plate_at_frames, is_loaded)
+    is_loaded &= plate_at_frames.normal_force > 0.0  # a filter may swing below zero at a contact's end
+    point, free = plate_at_frames.centre_of_pressure(is_loaded)
     at[~is_loaded] = 0.0
     at[bad], point[bad], free[bad] = np.nan, np.nan, np.nan
     status = np.where(bad, int(FrameStatus.MISSING_LOAD), int(FrameStatus.OK))

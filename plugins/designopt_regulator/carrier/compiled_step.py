@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designopt.dynamics.compile import CompilerError, lane_flags, load_library
 from designopt.dynamics.simulation.scalar_code import scalar_code
 from designopt.lazy import casadi as ca
-from designopt_regulator.carrier.step import Loops, Measured, References, runge_kutta, sample
+from designopt_regulator.carrier.step import Loops, MeasuredSignals, References, runge_kutta, sample
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Memory
 
@@ -86,7 +86,7 @@ def c_source(pattern: Loops, states: int) -> str:
             Memory(state_terms[0], state_terms[1], state_terms[2]),
             Memory(state_terms[3], state_terms[4], state_terms[5]),
         ),
-        Measured(*ca.vertsplit(measurement)),
+        MeasuredSignals(*ca.vertsplit(measurement)),
         References(*ca.vertsplit(references)),
     )
     functions = {

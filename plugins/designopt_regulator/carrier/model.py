@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.plugin import Declared, Diverged, InvalidDesign, InvalidSetting, Quantity, model
+from designopt.plugin import Declaration, Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.carrier import soil
 from designopt_regulator.carrier.cascade import cascade_measures
 from designopt_regulator.carrier.declarations import ARRAYS, Disturbance, FixedController
@@ -127,9 +127,9 @@ class TrackedCarrier:
     vehicle: Vehicle = field(default_factory=Vehicle)
     soft_ground: Annotated[SoftGround | None, Q("", "soil under the terrain; firm ground if none")] = None
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Units of the gains: commands are shares of the drive, the heading is in rad, the speed in m/s."""
-        return Declared(units={"kp": "s/m" if self.loop == "speed" else "1/rad"})
+        return Declaration(units={"kp": "s/m" if self.loop == "speed" else "1/rad"})
 
     def check(self) -> None:
         """Raise `InvalidSetting` for contradictory settings."""

@@ -22,7 +22,7 @@ from designopt_regulator.carrier import vehicle
 from designopt_regulator.carrier.compiled_step import CompiledLoops, compiled
 from designopt_regulator.carrier.quality import SETTLED, Quality, Times, quality, trapezoids
 from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
-from designopt_regulator.carrier.step import Gain, Loops, Measured, References, runge_kutta, sample
+from designopt_regulator.carrier.step import Gain, Loops, MeasuredSignals, References, runge_kutta, sample
 from designopt_regulator.carrier.vehicle import State
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import PID, Law, Memory
@@ -249,18 +249,18 @@ def _setup(
     )
 
 
-def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
+def _by_machine(setup: _Setup, compiled_loops: CompiledLoops) -> _Record:
     """The runs by machine code."""
-    n, times, samples = len(rows.delay), rows.times, rows.samples
+    n, times, samples = len(setup.delay), setup.times, setup.samples
     nodes = samples * times.substeps + 1
-    motion, commands, final = np.zeros((n, 4, nodes)), np.zeros((n, 4, samples)), np.zeros((n, len(rows.start)))
+    motion, commands, final = np.zeros((n, 4, nodes)), np.zeros((n, 4, samples)), np.zeros((n, len(setup.start)))
     divergence_sample = np.zeros(n, np.dtype("l"))
     numbers, start, memory, before, after, load = (
         np.stack(list(leaves(part)), axis=1)
-        for part in (rows.loops, rows.start, rows.memory, rows.before, rows.after, rows.load)
+        for part in (setup.loops, setup.start, setup.memory, setup.before, setup.after, setup.load)
     )
-    noise = None if rows.noise is None else np.ascontiguousarray(rows.noise)
-    code.run(
+    noise = None if setup.noise is None else np.ascontiguousarray(setup.noise)
+    compiled_loops.run(
         {
             "rows": n,
             "samples": samples,
@@ -270,7 +270,7 @@ def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
             "h": times.sample_time / times.substeps,
             "bound": _LIMIT,
         },
-        [numbers, start, memory, before, after, load, rows.delay.astype("l"), noise],
+        [numbers, start, memory, before, after, load, setup.delay.astype("l"), noise],
         [motion, commands, final, divergence_sample],
     )
     final[divergence_sample > 0] = 0.0
@@ -278,27 +278,27 @@ def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
     return _Record(motion[:, 0], motion[:, 1], motion[:, 2], motion[:, 3], tracks, final.T[:5], divergence_sample)
 
 
-def _by_numpy(rows: _Setup) -> _Record:
+def _by_numpy(setup: _Setup) -> _Record:
     """The runs by NumPy, all rows side by side."""
-    loops, motion, times, samples = rows.loops, rows.loops.motion, rows.times, rows.samples
-    n, substeps, h = len(rows.delay), times.substeps, times.sample_time / times.substeps
+    loops, motion, times, samples = setup.loops, setup.loops.motion, setup.times, setup.samples
+    n, substeps, h = len(setup.delay), times.substeps, times.sample_time / times.substeps
     step_at, load_at = (round(at / times.sample_time) for at in (times.step_at, times.load_at))
     record, commands = np.zeros((4, samples * substeps + 1, n)), np.zeros((4, samples, n))
     forces = np.empty((samples + 1, 2, n))
-    x, memory, each, zeros = rows.start, rows.memory, np.arange(n), np.zeros(n)
+    x, memory, each, zeros = setup.start, setup.memory, np.arange(n), np.zeros(n)
     forces[0] = x[3:5]
     divergence_sample = np.zeros(n, np.int64)
     for k in range(samples):
-        reference = rows.after if k >= step_at else rows.before
-        force, moment, feed = rows.load if k >= load_at else (zeros, zeros, zeros)
-        measurement = Measured(*x[:3])
-        if rows.noise is not None:
-            measurement = measurement._replace(speed=x[0] + rows.noise[:, 0, k], course=x[2] + rows.noise[:, 1, k])
+        reference = setup.after if k >= step_at else setup.before
+        force, moment, feed = setup.load if k >= load_at else (zeros, zeros, zeros)
+        measurement = MeasuredSignals(*x[:3])
+        if setup.noise is not None:
+            measurement = measurement._replace(speed=x[0] + setup.noise[:, 0, k], course=x[2] + setup.noise[:, 1, k])
         outputs, memory = sample(np, loops, memory, measurement, References(*reference, feed))
         commands[:, k] = outputs[:4]
         forces[k + 1] = outputs[4:]
         for node in range(k * substeps, (k + 1) * substeps):
-            delayed_forces = forces[np.where(node < rows.delay, 0, 1 + (node - rows.delay) // substeps), :, each].T
+            delayed_forces = forces[np.where(node < setup.delay, 0, 1 + (node - setup.delay) // substeps), :, each].T
             record[:, node] = *x[:3], motion.drive_power(np, x)
             x = runge_kutta(partial(motion.rates, np, command=tuple(delayed_forces), load=(force, moment)), x, h)
         bad = ~((np.abs(x[0]) <= _LIMIT) & (np.abs(x[2]) <= _LIMIT) & np.isfinite(x).all(axis=0))
@@ -313,9 +313,9 @@ def _by_numpy(rows: _Setup) -> _Record:
     return _Record(speed, yaw_rate, course, power, (u, u_raw, w, w_raw), final, divergence_sample)
 
 
-def _assessed(rows: _Setup, record: _Record, quality_loops: Collection[Loop], trace: bool) -> SimulatedRuns:
+def _assessed(setup: _Setup, record: _Record, quality_loops: Collection[Loop], trace: bool) -> SimulatedRuns:
     """Performance of the runs."""
-    times, arm = rows.times, rows.loops.motion.arm
+    times, arm = setup.times, setup.loops.motion.arm
     y = {"speed": record.speed, "course": record.course}
     speed, speed_raw, course, course_raw = record.commands
     commands = {"speed": (speed, speed_raw), "course": (course, course_raw)}
@@ -323,10 +323,10 @@ def _assessed(rows: _Setup, record: _Record, quality_loops: Collection[Loop], tr
     for i, loop in enumerate(("speed", "course")):
         if loop in quality_loops:
             quality_of[loop] = quality(  # type: ignore[index]
-                y[loop], rows.before[i], rows.after[i], *commands[loop], rows.trim[i], times, angle=loop == "course"
+                y[loop], setup.before[i], setup.after[i], *commands[loop], setup.trim[i], times, angle=loop == "course"
             )
     at = slice(None, None, times.substeps)
-    signals = Measured(record.speed[:, at], record.yaw_rate[:, at], record.course[:, at])
+    signals = MeasuredSignals(record.speed[:, at], record.yaw_rate[:, at], record.course[:, at])
     sharp = arm[:, None] * np.abs(signals.yaw_rate[:, :-1]) > np.abs(signals.speed[:, :-1])
     return SimulatedRuns(
         quality=quality_of,
@@ -334,19 +334,19 @@ def _assessed(rows: _Setup, record: _Record, quality_loops: Collection[Loop], tr
         sharp=sharp.mean(axis=1),
         final=record.final,
         failed=record.divergence_sample > 0,
-        divergence_time=np.where(record.divergence_sample > 0, record.divergence_sample, rows.samples)
+        divergence_time=np.where(record.divergence_sample > 0, record.divergence_sample, setup.samples)
         * times.sample_time,
-        trace=_trace(rows, signals, record) if trace else None,
+        trace=_trace(setup, signals, record) if trace else None,
     )
 
 
-def _trace(rows: _Setup, signals: Measured, record: _Record) -> Trace:
-    samples, step_at = rows.samples, round(rows.times.step_at / rows.times.sample_time)
+def _trace(setup: _Setup, signals: MeasuredSignals, record: _Record) -> Trace:
+    samples, step_at = setup.samples, round(setup.times.step_at / setup.times.sample_time)
     after_step = (np.arange(samples + 1) >= min(step_at, samples - 1))[:, None]
-    references = [np.where(after_step, after, before) for before, after in zip(rows.before, rows.after, strict=True)]
+    references = [np.where(after_step, after, before) for before, after in zip(setup.before, setup.after, strict=True)]
     last = [*range(samples), samples - 1]
     return Trace(
-        rows.times.sample_time * np.arange(samples + 1.0),
+        setup.times.sample_time * np.arange(samples + 1.0),
         signals.speed.T,
         signals.course.T,
         signals.yaw_rate.T,

@@ -32,7 +32,7 @@ class Loops(NamedTuple):
     max_force: Any
 
 
-class Measured(NamedTuple):
+class MeasuredSignals(NamedTuple):
     """Measurements of the controllers at a sample."""
 
     speed: Any
@@ -60,7 +60,7 @@ class Commands(NamedTuple):
 
 
 def sample(
-    m: Any, loops: Loops, memory: tuple[Memory, Memory], measurement: Measured, references: References
+    m: Any, loops: Loops, memory: tuple[Memory, Memory], measurement: MeasuredSignals, references: References
 ) -> tuple[Commands, tuple[Memory, Memory]]:
     """Commands of this sample, and the states of speed and heading controller after it."""
     scale = 1.0

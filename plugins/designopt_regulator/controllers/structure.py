@@ -69,7 +69,7 @@ class Structure(NamedTuple):
         return u, after
 
 
-class Working:
+class RunningControllers:
     """n running controllers of one structure, from rest at 0. `setpoint` (n,) is that of the inner law of a cascade."""
 
     def __init__(self, structure: Structure, n: int) -> None:

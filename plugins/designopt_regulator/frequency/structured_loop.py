@@ -29,7 +29,7 @@ Complex = NDArray[np.complex128]
 _INTEGRATES = 1e-12  # 1/s: poles of a smaller magnitude are integrators
 
 
-class Closed(NamedTuple):
+class ClosedLoop(NamedTuple):
     """The closed loop ``x' = M x + noise e``, ``u = command x + direct e`` of measurement noise e.
 
     The last `controller_states` states are those of the controller.
@@ -56,7 +56,7 @@ class StructuredLoop:
         return self.plant.sample_time
 
     @cached_property
-    def closed(self) -> Closed:
+    def closed(self) -> ClosedLoop:
         free = self.structure._replace(limits=Limits(), inner_limits=Limits())
         rest_memory = free.at_rest(0.0)
         alive = np.array(list(leaves(_alive(free, rest_memory))), dtype=bool)
@@ -75,7 +75,7 @@ class StructuredLoop:
             rows += [(out.P @ x + out.q * u)[None], late[end - out.samples : end - 1]]
         rows.append(np.stack([np.broadcast_to(v, size + 1) for v in leaves(after)])[alive])
         equations = np.concatenate(rows)
-        return Closed(equations[:, :-1], equations[:, -1], u[:-1], float(u[-1]), controller_states)
+        return ClosedLoop(equations[:, :-1], equations[:, -1], u[:-1], float(u[-1]), controller_states)
 
     def parts(self, frequency: Floats) -> tuple[Complex, Complex]:
         """K from the measured output to the command, and G of the plant."""

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from designopt.plugin import Declared, Diverged, InvalidDesign, InvalidSetting, Quantity, model
+from designopt.plugin import Declaration, Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.controllers.pid import UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
 from designopt_regulator.controllers.quantities import noise_remarks
 from designopt_regulator.controllers.rules import settings_by_rules
 from designopt_regulator.controllers.sections import SECTIONS
-from designopt_regulator.controllers.structure import Structure, Working
+from designopt_regulator.controllers.structure import RunningControllers, Structure
 from designopt_regulator.linear_loop.assembly import (
     CHOICES,
     Parts,
@@ -114,7 +114,7 @@ class LinearLoop:
     load_step: Annotated[float, Q("", "size of the step of the load, in the unit of the plant's input, not 0")] = 1.0
     substeps: Annotated[int, Q("", "points of the integrals in a sample", ge=1, le=1000)] = 5
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Units of the gains and signals, from those of the plant's input and output. Raises `InvalidSetting`."""
         command, output = self.plant.signal_units
         units = gain_units(command, output)
@@ -122,7 +122,7 @@ class LinearLoop:
             command, inner_output = self.inner_plant.signal_units
             units["kp_inner"] = gain_units(command, inner_output).get("kp", "")
         units |= {"output": output, "command": command, **figure_units(command, output)}
-        return Declared(units=units, plots=("step_responses",))
+        return Declaration(units=units, plots=("step_responses",))
 
     def remarks(self, conditions: LinearConditions) -> list[str]:
         """The plant fitted to measurements, how well its delay is known, and what limits count from."""
@@ -419,7 +419,7 @@ class LinearLoop:
         if rows[0][1].is_pid and not plant.D.any():
             settings = pid(**{key: [parts.outer[key] for _, parts in rows] for key in rows[0][1].outer}, sample_time=T)
             linear = pid_figures(plant, settings, T)
-            controller: RunningPID | Working = RunningPID(
+            controller: RunningPID | RunningControllers = RunningPID(
                 settings, np.zeros(len(rows)), np.zeros(len(rows)), limits=limits
             )
         else:
@@ -432,7 +432,7 @@ class LinearLoop:
                 structure_figures(analysed(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows
             ]
             structure = assemble([p for _, p in rows], T, limits, inner_limits, model)
-            controller = Working(structure, len(rows))
+            controller = RunningControllers(structure, len(rows))
             if name == "cascade":
                 within = _stacked([plants.inner for plants, _ in rows if plants.inner is not None])
         runs = simulate(plant, controller, steps, inner=within, trace=bool(arrays))

@@ -16,13 +16,13 @@ from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.collocation import TrajectoryProblem
-from designopt.plugin import Declared, Fidelity, InputFile, InvalidDesign, InvalidSetting, filled, model
+from designopt.plugin import Declaration, Fidelity, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.amputee.problem import DURATION, AmputeeCost, KneeLimits, Prosthesis, amputee_walker
 from designopt_walking.amputee.programs import AmputeePrograms, SolveSettings
 from designopt_walking.amputee.shared_walks import SharedWalks
 from designopt_walking.amputee.start import AmputeeStart, symmetric_walk
-from designopt_walking.amputee.walks import AmputeeWalks, Predicted
+from designopt_walking.amputee.walks import AmputeeWalks, Prediction
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import stop_torque
@@ -131,7 +131,7 @@ class AmputeeWalk:
             f" although all checks hold: {COARSE} or more for results, 60 to report",
         ]
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Parameters of this knee are inputs, those that the program chooses outputs, like the change with the mesh, if
         it is to be confirmed. A page shows the walk, and the map of the device."""
         hints = get_type_hints(AmputeeDesign, include_extras=True)
@@ -142,7 +142,7 @@ class AmputeeWalk:
                 "", "chosen parameters at an end of their range", notable=True, listed_by="bounds"
             )
         inputs = {name for name in self._prosthesis.parameters if name not in self.choose}
-        return Declared(
+        return Declaration(
             outputs={**device_quantities, **(MESH_OUTPUTS if self.confirm else {})},
             without=frozenset(hints.keys() - inputs),
             plots=("walking_figure", "device_map"),
@@ -230,7 +230,7 @@ class AmputeeWalk:
                 raise InvalidDesign(f"{name}: the program chooses it (setting 'choose'): leave it out of the space")
         return {name: float(design.get(name, usual[name])) for name in names if name not in self.choose}
 
-    def _outputs(self, walk: SolvedWalk, prediction: Predicted) -> AmputeeOutputs:
+    def _outputs(self, walk: SolvedWalk, prediction: Prediction) -> AmputeeOutputs:
         parameters = prediction.solution.parameters
         outputs = {
             **walk_outputs(walk),

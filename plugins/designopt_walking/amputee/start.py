@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from designopt_muscle.osim.model import OsimModel
 
-from designopt.collocation import Guess, Program, Sampled, Solution, sampled
+from designopt.collocation import Guess, Program, SampledTrajectory, Solution, sampled
 from designopt.evaluation_progress import step
 from designopt.plugin import Diverged
 from designopt_walking.amputee.programs import HELPED, AmputeePrograms, uninterrupted
@@ -34,7 +34,9 @@ class AmputeeStart:
     that another worker or run has computed.
     """
 
-    def __init__(self, programs: AmputeePrograms, symmetric: Callable[[float], Sampled], shared: SharedWalks) -> None:
+    def __init__(
+        self, programs: AmputeePrograms, symmetric: Callable[[float], SampledTrajectory], shared: SharedWalks
+    ) -> None:
         self.programs, self.shared = programs, shared
         self._symmetric = symmetric
         self._solutions: dict[float, Solution] = {}
@@ -58,7 +60,7 @@ class AmputeeStart:
         return solution
 
 
-def symmetric_walk(model: OsimModel, speed: float, tolerance: float) -> Sampled:
+def symmetric_walk(model: OsimModel, speed: float, tolerance: float) -> SampledTrajectory:
     """All variables of the walk of a symmetric `model` at `speed` (m/s) over a full cycle: a synthetic walk is tracked,
     then the walk is predicted from there.
 

@@ -17,7 +17,7 @@ AGREE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted:
+class Prediction:
     """A solved walk, the `way` to it ("warm", "cold" or the name of its start), and the number of solves.
 
     `objectives` are those of all starts that were solved, the result's among them; `failures` are sentences on the
@@ -65,7 +65,7 @@ class AmputeeWalks:
         """The walk of the first family with its middle device. Raises `Diverged` where it is not reached."""
         return self.families[0].middle(speed)
 
-    def walk(self, speed: float, values: Mapping[str, float]) -> Predicted:
+    def walk(self, speed: float, values: Mapping[str, float]) -> Prediction:
         """The walk at `speed` (m/s) with these `values` of all device parameters.
 
         Raises `Diverged` with the reason of the first family where none is solved.
@@ -87,10 +87,10 @@ class AmputeeWalks:
         best = min(converged_walks, key=lambda walk: walk.solution.objective)
         objectives = tuple(walk.solution.objective for walk in converged_walks)
         problem, solves = self.programs.problem(speed, values), sum(walk.solves for walk in walks)
-        result = Predicted(best.solution, best.way, solves, objectives, sentences(failures))
+        result = Prediction(best.solution, best.way, solves, objectives, sentences(failures))
         return self._checked(problem, result)
 
-    def best_device(self, speed: float, fixed: Mapping[str, float]) -> Predicted:
+    def best_device(self, speed: float, fixed: Mapping[str, float]) -> Prediction:
         """The walk whose program chooses all device parameters that are not `fixed`: from the walk with help and those
         of all families with their middle devices; the best result is polished until the objective stops falling.
 
@@ -124,15 +124,15 @@ class AmputeeWalks:
         walk = best_walk([best, *refinements])
         if walk is not best:
             best, way = walk, f"{way}, polished"
-        return self._checked(problem, Predicted(best, way, attempts, tuple(objectives), sentences(failures)))
+        return self._checked(problem, Prediction(best, way, attempts, tuple(objectives), sentences(failures)))
 
-    def confirmed(self, speed: float, values: Mapping[str, float], prediction: Predicted) -> Predicted:
+    def confirmed(self, speed: float, values: Mapping[str, float], prediction: Prediction) -> Prediction:
         """The walk with these `values` on twice the intervals, near the `prediction`; it need not be solved."""
         problem = self.programs.problem(speed, values)
         finer = self.programs.solve_finer(problem, prediction.solution, 2 * self.intervals)
         return replace(prediction, solution=self.programs.checked(problem, finer) if finer.success else finer)
 
-    def _checked(self, problem: TrajectoryProblem, prediction: Predicted) -> Predicted:
+    def _checked(self, problem: TrajectoryProblem, prediction: Prediction) -> Prediction:
         return replace(prediction, solution=self.programs.checked(problem, prediction.solution))
 
 

@@ -17,7 +17,7 @@ from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.collocation import Solution, TrajectoryProblem
-from designopt.plugin import Declared, Diverged, Fidelity, InputFile, InvalidSetting, filled, model
+from designopt.plugin import Declaration, Diverged, Fidelity, InputFile, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices import DEVICES, loaded
@@ -195,12 +195,12 @@ class WalkPredict:
         notes = [f"{self._file.name}: {note}" for note in of_file if "sharing" not in note]
         return notes + ([] if first is None else outside_ranges(walker, first))
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """Parameters of the device are inputs, those that the program chooses outputs, and the change with the mesh.
         A page shows the walk, and the map of a device."""
         extra_outputs = (MESH_OUTPUTS if self.confirm else {}) | (TENDON_OUTPUTS if self.tendons == "compliant" else {})
         if self.device is None:
-            return Declared(outputs=extra_outputs, plots=("walking_figure",))
+            return Declaration(outputs=extra_outputs, plots=("walking_figure",))
         symbols = DEVICES[self.device](walker_of(self._model)).parameters
         quantities = {v.name: Q(v.unit, v.description, ge=v.low, le=v.high) for v, _ in symbols}
         inputs = {name: q for name, q in quantities.items() if name not in self.choose}
@@ -208,7 +208,7 @@ class WalkPredict:
             f"chosen_{n}": Q(q.unit, f"chosen {q.description}") for n, q in quantities.items() if n in self.choose
         }
         outputs = {**device_outputs, **extra_outputs}
-        return Declared(inputs=inputs, outputs=outputs, plots=("walking_figure", "device_map"))
+        return Declaration(inputs=inputs, outputs=outputs, plots=("walking_figure", "device_map"))
 
     def evaluate(
         self, design: dict[str, float], scenario: WalkingOnSlope, arrays: Set[str] = frozenset()

@@ -14,7 +14,7 @@ from designopt_muscle.osim.read import read_model
 from numpy.typing import NDArray
 
 from designopt.collocation import Solution, TrajectoryProblem, solve_design
-from designopt.plugin import Array, Declared, InputFile, InvalidSetting, model
+from designopt.plugin import Array, Declaration, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import squat_leg
 from designopt_walking.programs.gait import GaitError, program_options
@@ -106,9 +106,9 @@ class SquatToStand:
         """What of the model takes no part."""
         return [] if self.model is None else [f"{self.model.name}: {note}" for note in idle_forces(self._leg[0].model)]
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """What compliant tendons store is an output."""
-        return Declared(outputs=_TENDON_OUTPUTS if self.tendons == "compliant" else {})
+        return Declaration(outputs=_TENDON_OUTPUTS if self.tendons == "compliant" else {})
 
     def evaluate(
         self, design: SquatDesign, scenario: dict[str, Any], arrays: Set[str] = frozenset()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation import Guess, Solution, solve
 from designopt.evaluation_progress import step
-from designopt.plugin import Declared, Diverged, InputFile, InvalidSetting, model
+from designopt.plugin import Declaration, Diverged, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import planar_walker
 from designopt_walking.programs.gait import (
@@ -110,9 +110,9 @@ class WalkTrack:
         notes = [note for note in osim.notes if "sharing" not in note]
         return [*notes, *idle_forces(osim), *self._reader.notes(self._walker, conditions)]
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """What compliant tendons store is an output; a page shows the walk."""
-        return Declared(outputs=TENDON_OUTPUTS if self.tendons == "compliant" else {}, plots=("walking_figure",))
+        return Declaration(outputs=TENDON_OUTPUTS if self.tendons == "compliant" else {}, plots=("walking_figure",))
 
     def evaluate(
         self, design: dict[str, float], scenario: WalkRecording, arrays: Set[str] = frozenset()
@@ -137,15 +137,15 @@ class WalkTrack:
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
-    def _solved(self, walker: Walker, recording: RecordedWalk, *, check: bool = True) -> Solution:
+    def _solved(self, walker: Walker, recorded_walk: RecordedWalk, *, check: bool = True) -> Solution:
         """The walk of a walker; one with compliant tendons starts from the walk on rigid ones."""
-        guess = recorded_guess(walker, recording)
+        guess = recorded_guess(walker, recorded_walk)
         if walker.muscles.compliant:
             with step("walk on rigid tendons, to start from"):
-                on_rigid = self._solved(self._walker_on(Tendons()), recording, check=False)
+                on_rigid = self._solved(self._walker_on(Tendons()), recorded_walk, check=False)
             guess = Guess({"motion": with_tendon_forces(walker, on_rigid.phase)})
         weights = TrackingWeights(self.effort_weight, self.state_weight, self.force_weight)
-        problem = tracked_walk(walker, GaitRanges(ranges=self.ranges), recording, weights)
+        problem = tracked_walk(walker, GaitRanges(ranges=self.ranges), recorded_walk, weights)
         options = program_options(self.intervals, self.tolerance, check=check, max_iterations=800)
         return solve(problem, options, guess)
 
@@ -171,10 +171,10 @@ class WalkTrack:
         return RecordingReader(self.force_columns, self.window, self.cutoff)
 
 
-def _errors(walker: Walker, recording: RecordedWalk, solution: Solution) -> dict[str, float]:
+def _errors(walker: Walker, recorded_walk: RecordedWalk, solution: Solution) -> dict[str, float]:
     """Root mean square distances from the recording, at its times."""
-    distances = recording.distances(solution.phase)
+    distances = recorded_walk.distances(solution.phase)
     errors = {"angle_error": root_mean_square([distances[name] for name in walker.angles])}
-    if recording.forces:
-        errors["force_error"] = root_mean_square([distances[name] for name in recording.forces]) / walker.weight
+    if recorded_walk.forces:
+        errors["force_error"] = root_mean_square([distances[name] for name in recorded_walk.forces]) / walker.weight
     return errors

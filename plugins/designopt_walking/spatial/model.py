@@ -173,11 +173,11 @@ class WalkTrack3D:
     def _joints(self) -> DrivenJoints:
         return DrivenJoints(self.torque, self.torques, self.springs)
 
-    def _moving(self, recording: RecordedWalk) -> Walker:
+    def _moving(self, recorded_walk: RecordedWalk) -> Walker:
         """The walker that follows a recording: its muscles' paths are fitted near that. Raises `InvalidDesign`."""
         if self.muscles is None:
             return self._walker
-        ranges = path_ranges(self._walker, recording)
+        ranges = path_ranges(self._walker, recorded_walk)
         try:
             return muscle_driven(self._osim, self._feet, self._joints, ranges, self.muscles)
         except GaitError as error:

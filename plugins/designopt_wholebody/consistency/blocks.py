@@ -139,7 +139,9 @@ class Blocks:
 
     # ---------------------------------------------------------------------------------------------- solution
 
-    def factored(self, rows: tuple[Floats, Floats], inverse_metric: Floats, rigid_ease: float, ease: float) -> Factored:
+    def factored(
+        self, rows: tuple[Floats, Floats], inverse_metric: Floats, rigid_ease: float, ease: float
+    ) -> FactoredBlocks:
         """The equations with `rows` of `rows_of`, ε = `rigid_ease` for rows of rigidity and `ease` for the others."""
         Jr, Jc = rows
         JrW = Jr @ inverse_metric
@@ -157,7 +159,7 @@ class Blocks:
         S = flat.reshape(len(Jr), size, size)
         diagonal = np.einsum("fii->fi", S)
         diagonal += np.where(diagonal > 0.0, ease, 1.0)  # rows that are off stand alone
-        return Factored(self, Jr, Jc, A, B, P, JcP, S, inverse_metric)
+        return FactoredBlocks(self, Jr, Jc, A, B, P, JcP, S, inverse_metric)
 
     def split(self, values: Floats) -> tuple[Floats, Floats]:
         """Values of all rows (f, m) as those of rigidity (f, bodies, 6) and those of joints (f, joint rows)."""
@@ -186,7 +188,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, eq=False)
-class Factored:
+class FactoredBlocks:
     """What `Blocks.factored` prepared: one matrix, several right-hand sides."""
 
     blocks: Blocks

@@ -59,22 +59,22 @@ class RecursiveProjection:
         omega = 0.5 * cross(transposed(self.poses.rotation[:-1]), rates).sum(axis=1)
         return np.concatenate([omega, np.zeros_like(omega[:1])])
 
-    def _bent(self, links: JointGroup, omega: Floats, zdot: Floats) -> tuple[Floats, Floats]:
+    def _bent(self, group: JointGroup, omega: Floats, zdot: Floats) -> tuple[Floats, Floats]:
         """N of a group of links, and r that the rates leave to the second rates of their joints."""
         poses = self.poses
-        N, r = links.motion(poses)
+        N, r = group.motion(poses)
         r = np.zeros_like(r)
-        if links.type == "free":
+        if group.type == "free":
             return N, r
-        child, parent = omega[links.child], omega[links.parent]
-        centre = poses.at(links.child, links.at_child)
-        moving = zdot[links.child, 0] + cross(child, turned(poses.rotation[links.child], links.at_child))
+        child, parent = omega[group.child], omega[group.parent]
+        centre = poses.at(group.child, group.at_child)
+        moving = zdot[group.child, 0] + cross(child, turned(poses.rotation[group.child], group.at_child))
         r[:, :3] = cross(parent - child, moving)
-        if links.type == "revolute":
+        if group.type == "revolute":
             r[:, 3:] = cross(parent, child)
-        elif links.type == "universal":
-            a = turned(poses.rotation[links.parent], links.axis_parent)
-            b = turned(poses.rotation[links.child], links.axis_child)
+        elif group.type == "universal":
+            a = turned(poses.rotation[group.parent], group.axis_parent)
+            b = turned(poses.rotation[group.child], group.axis_child)
             adot, bdot = cross(parent, a), cross(child, b)
             left = dot(cross(parent, adot), b) + dot(a, cross(child, bdot)) + 2.0 * dot(adot, bdot)
             normal = cross(b, a)

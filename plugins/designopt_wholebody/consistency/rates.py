@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_wholebody.consistency.blocks import Blocks, Factored
+from designopt_wholebody.consistency.blocks import Blocks, FactoredBlocks
 from designopt_wholebody.consistency.projection import RecursiveProjection
 from designopt_wholebody.consistency.recursion import Recursion
 from designopt_wholebody.kinematics.tree import NoTree
@@ -91,7 +91,7 @@ class Projection:
             rates[chunk] = self._nearest(factors, entries, raw_rates[chunk], target)
         return rates
 
-    def _nearest(self, factors: Factored, entries: Floats, raw_rates: Floats, target: Floats) -> Floats:
+    def _nearest(self, factors: FactoredBlocks, entries: Floats, raw_rates: Floats, target: Floats) -> Floats:
         iterate = raw_rates
         for _ in range(_REPEATS):
             missing = target - self.subject.constraints.product(entries, iterate)

@@ -28,10 +28,10 @@ def state_constraints(
     Order: rigidity of each body in the order of q, then the joints in theirs. A joint of type revolute has six rows,
     of which one depends on the others.
     """
-    return _Stating(bodies, landmarks, q).all(joints)
+    return _RowBuilder(bodies, landmarks, q).all(joints)
 
 
-class _Stating:
+class _RowBuilder:
     def __init__(self, bodies: Mapping[str, BodySegment], landmarks: Mapping[str, Floats], q: Floats) -> None:
         self.bodies, self.landmarks, self.q = bodies, landmarks, q
         self.rows, self.products = QuadraticRows(), QuadraticRows()

@@ -24,7 +24,7 @@ from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.library import bundled, content_of, load_model
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.model.schema import BodyModel
-from designopt_wholebody.models.trial_declarations import ARRAYS, Preparing, TrialOutputs, TrialSource
+from designopt_wholebody.models.trial_declarations import ARRAYS, TrialOutputs, TrialPreparation, TrialSource
 from designopt_wholebody.models.trial_outputs import ENDS, AnalysedTrial
 from designopt_wholebody.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.synthetic.pushup import pushup
@@ -118,13 +118,13 @@ class WholebodyTrial:
             raise InvalidSetting("marker_set", f"line {first.line}, column {first.column}: {first.message}") from None
 
     def evaluate(
-        self, design: Preparing, scenario: TrialSource, arrays: Set[str] = frozenset()
+        self, design: TrialPreparation, scenario: TrialSource, arrays: Set[str] = frozenset()
     ) -> tuple[TrialOutputs, dict[str, NDArray[Any]]]:
         """Analyse the trial.
 
         Raises `InvalidDesign` for an unusable recording or setting, and `Diverged` if no frame has joint loads.
         """
-        preparing = filled(Preparing, design)
+        preparing = filled(TrialPreparation, design)
         if self._body is not None and "body" in design:
             raise InvalidDesign("the setting body_file replaces the input body: leave one of them out")
         body = varied(self._body or chosen(preparing["body"]), cast(Mapping[str, float], preparing))

@@ -14,7 +14,7 @@ from designopt_wholebody.trial.figures import ANGLES, JOINTS
 KINDS = ("rigid", "spherical", "universal", "revolute", "ellipsoid")
 
 
-class Preparing(TypedDict, total=False):
+class TrialPreparation(TypedDict, total=False):
     """How the trial is prepared."""
 
     preparation: Annotated[Preparation, Q("", "of coordinates, step by step", default="filtered_consistent")]

@@ -159,16 +159,16 @@ def _static(subject: Subject, name: str) -> Floats:
     return subject.bodies[name].axes(subject.q0)
 
 
-def _shared(subject: Subject, true: Motion, hand_share: float) -> Loads:
+def _shared(subject: Subject, true_motion: Motion, hand_share: float) -> Loads:
     """Forces at four fixed points that balance the motion, closest to shares of the weight."""
-    joint_loads = inverse_dynamics(subject, true, method="velocity_transformation")
+    joint_loads = inverse_dynamics(subject, true_motion, method="velocity_transformation")
     assert subject.model.root is not None
     root = subject.bodies[subject.model.root.segment]
-    at_root = root.position(true.q, root.landmark(subject.model.root.point))
+    at_root = root.position(true_motion.q, root.landmark(subject.model.root.point))
     total = joint_loads.residual_force
     about_origin = joint_loads.residual_torque + np.cross(at_root, total)
-    frames = len(true.q)
-    points = np.stack([_pressed(subject, true.q, name) for name in _CARRIED], axis=1)
+    frames = len(true_motion.q)
+    points = np.stack([_pressed(subject, true_motion.q, name) for name in _CARRIED], axis=1)
     nominal = np.array([hand_share, hand_share, 1.0 - hand_share, 1.0 - hand_share]) / 2.0
     prior = nominal[None, :, None] * total[:, None]
     A = np.zeros((frames, 6, 12))

@@ -44,8 +44,8 @@ class Errors:
 
 def recorded(
     subject: Subject,
-    true: Motion,
-    contact: Loads,
+    true_motion: Motion,
+    contact_loads: Loads,
     plates: tuple[ForcePlate, ...],
     rate: float,
     period: float,
@@ -55,18 +55,18 @@ def recorded(
     rng = np.random.default_rng(errors.seed)
     markers = tuple(name for name in subject.model.landmarks if name not in INTERNAL)
     bodies = {name: _carrier(subject, name) for name in markers}
-    positions = np.stack([b.position(true.q, b.landmark(name)) for name, b in bodies.items()], axis=1)
-    moving = _skin(rng, 2.0 * np.pi / period * true.time, len(markers), errors.skin)
+    positions = np.stack([b.position(true_motion.q, b.landmark(name)) for name, b in bodies.items()], axis=1)
+    moving = _skin(rng, 2.0 * np.pi / period * true_motion.time, len(markers), errors.skin)
     markers_with_errors = positions + moving + errors.noise * rng.normal(size=positions.shape)
     every = tuple(subject.model.landmarks)
     standing = np.stack([subject.landmarks[name] for name in every])
     return SyntheticTrial(
-        recording=Recording(rate, true.time, markers, markers_with_errors, plates=plates),
-        static=Recording(rate, true.time[:2], every, np.repeat(standing[None], 2, axis=0)),
+        recording=Recording(rate, true_motion.time, markers, markers_with_errors, plates=plates),
+        static=Recording(rate, true_motion.time[:2], every, np.repeat(standing[None], 2, axis=0)),
         subject=subject,
-        motion=true,
-        contact=contact,
-        loads=inverse_dynamics(subject, true, contact, method="velocity_transformation"),
+        motion=true_motion,
+        contact=contact_loads,
+        loads=inverse_dynamics(subject, true_motion, contact_loads, method="velocity_transformation"),
     )
 
 

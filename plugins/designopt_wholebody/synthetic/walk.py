@@ -232,13 +232,13 @@ def _axes(subject: Subject, name: str) -> Floats:
     return subject.bodies[name].axes(subject.q0)
 
 
-def _pressure(subject: Subject, moving: Motion) -> tuple[Floats, Floats, Floats]:
+def _pressure(subject: Subject, motion: Motion) -> tuple[Floats, Floats, Floats]:
     """(n, 3) centre of pressure on the ground, force and free moment about the vertical that the motion needs."""
-    joint_loads = inverse_dynamics(subject, moving, method="velocity_transformation")
+    joint_loads = inverse_dynamics(subject, motion, method="velocity_transformation")
     assert subject.model.root is not None
     root = subject.bodies[subject.model.root.segment]
     force = joint_loads.residual_force
-    origin = root.position(moving.q, root.landmark(subject.model.root.point))
+    origin = root.position(motion.q, root.landmark(subject.model.root.point))
     moment = joint_loads.residual_torque + np.cross(origin, force)
     lift = force[:, 1]
     point = np.stack([moment[:, 2] / lift, np.zeros(len(lift)), -moment[:, 0] / lift], axis=1)
@@ -272,9 +272,9 @@ def _repeated(subject: Subject, cycle: Motion, cycles: int) -> Motion:
     return Motion(k * step, q, cycle.qdot[k % frames], cycle.qddot[k % frames], np.zeros(len(k), dtype=bool))
 
 
-def _steps(subject: Subject, moving: Motion, frames: int, rate: float) -> tuple[Loads, tuple[ForcePlate, ...]]:
+def _steps(subject: Subject, motion: Motion, frames: int, rate: float) -> tuple[Loads, tuple[ForcePlate, ...]]:
     """Loads of both feet, which balance the motion, and a plate for every step."""
-    point, force, free = _pressure(subject, moving)
+    point, force, free = _pressure(subject, motion)
     phase = np.arange(len(point)) / frames
     carried_point, shares, centres = _carried(subject, phase)
     centres = centres + (point - carried_point)[:, None]

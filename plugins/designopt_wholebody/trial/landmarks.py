@@ -31,20 +31,20 @@ class Landmarks:
     marker_landmarks: tuple[str, ...]
 
 
-def static_subject(model: BodyModel, static: Recording, markers: MarkerSet, mass: float) -> Subject:
+def static_subject(model: BodyModel, static_recording: Recording, markers: MarkerSet, mass: float) -> Subject:
     """The subject of a static recording, by the means of its landmarks over the stillest fifth of a second.
 
     Raises `SubjectError` for landmarks that the recording does not give, and where no frame has all of them.
     """
     model = markers.with_clusters(model)
-    positions = markers.placed(static, tuple(model.landmarks))
+    positions = markers.placed(static_recording, tuple(model.landmarks))
     visible = {name: p for name, p in positions.items() if np.isfinite(p).all(axis=1).any()}
     if missing := [name for name in positions if name not in visible]:
         raise SubjectError(f"landmark '{missing[0]}' is missing in all frames of the static recording")
     if not visible:
         return make_subject(model, {}, mass)
     points = np.stack(list(visible.values()), axis=1)
-    window = stillest(points, max(1, round(0.2 * static.rate)))
+    window = stillest(points, max(1, round(0.2 * static_recording.rate)))
     if window is None:
         raise SubjectError("no frame of the static recording has all landmarks; fill its gaps, or take another one")
     return make_subject(model, dict(zip(visible, points[window].mean(axis=0), strict=True)), mass)

@@ -32,7 +32,7 @@ class Offset:
 
 
 @dataclass(frozen=True)
-class Inside:
+class InsideLandmark:
     """A landmark in axes of markers: their mean, shifted by `by` metres forwards, upwards and to the right.
 
     To the right is the direction between two markers; forwards the one between two others, made perpendicular to it.
@@ -86,7 +86,7 @@ class HipCentre:
 
 
 @dataclass(frozen=True)
-class Functional:
+class FunctionalLandmark:
     """The centre of a joint, or a point on its axis, by a recorded movement (`functional_joint`); the proximal markers
     carry it. On an axis it is the point nearest to the marker `near`, shifted by `by` m along the axis, whose direction
     is the one nearest to that between the two markers `along`."""
@@ -106,7 +106,7 @@ class Functional:
 
 
 @dataclass(frozen=True, eq=False)
-class Carried:
+class CarriedLandmark:
     """A landmark at `point` (3,) m in the axes of `markers` with the shape `reference` (k, 3) m."""
 
     markers: tuple[str, ...]
@@ -115,7 +115,7 @@ class Carried:
 
 
 #: A marker, several of which the mean is the landmark, or a place beside or among them.
-Placed = str | tuple[str, ...] | Offset | Inside | HipCentre | Functional
+Placed = str | tuple[str, ...] | Offset | InsideLandmark | HipCentre | FunctionalLandmark
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,15 @@ class MarkerSet:
 
         Raises `ValueError` for a missing movement, and for one that does not determine them.
         """
-        functional = {name: landmark for name, landmark in self.landmarks.items() if isinstance(landmark, Functional)}
+        functional = {
+            name: landmark for name, landmark in self.landmarks.items() if isinstance(landmark, FunctionalLandmark)
+        }
         if functional and movement is None:
             raise ValueError(
                 f"landmark '{next(iter(functional))}' is functional: name a recording of its joint's movement with"
                 " functional"
             )
-        joints: dict[str, Carried] = {}
+        joints: dict[str, CarriedLandmark] = {}
         for name, landmark in functional.items():
             assert movement is not None
             try:
@@ -187,7 +189,7 @@ class MarkerSet:
                 positions[name] = recording.marker(name)
         return positions
 
-    def _position(self, recording: Recording, landmark: str, source: Placed | Carried) -> Floats:
+    def _position(self, recording: Recording, landmark: str, source: Placed | CarriedLandmark) -> Floats:
         def marker(name: str) -> Floats:
             if name not in recording.marker_names:
                 near = closest(name, recording.marker_names)
@@ -206,9 +208,9 @@ class MarkerSet:
             width, depth = (_size(line) for line in (right - left, ahead))
             leg = sum(_size(marker(b) - marker(a)) for a, b in pairwise(source.leg))
             return _inside(middle, right - left, ahead, source.offset(width, depth, leg))
-        if isinstance(source, Carried):
+        if isinstance(source, CarriedLandmark):
             return carried(source.reference, np.stack([marker(name) for name in source.markers], axis=1), source.point)
-        if isinstance(source, Functional):
+        if isinstance(source, FunctionalLandmark):
             raise ValueError(f"landmark '{landmark}' is functional: call calibrated with a recording of its movement")
         middle = np.mean([marker(name) for name in source.at], axis=0)
         if isinstance(source, Offset):
@@ -217,11 +219,11 @@ class MarkerSet:
         return _inside(middle, right, ahead, source.by)
 
 
-def _calibrated(source: Functional, movement: Recording) -> Carried:
+def _calibrated(source: FunctionalLandmark, movement: Recording) -> CarriedLandmark:
     """The landmark on the proximal markers."""
     joint = functional_joint(movement, source.proximal, source.distal, hinge=source.functional == "axis")
     if not source.near:
-        return Carried(source.proximal, joint.shape, joint.point)
+        return CarriedLandmark(source.proximal, joint.shape, joint.point)
     for name in (source.near, *(source.along or ())):
         if name not in movement.marker_names:
             raise ValueError(f"the movement has no marker '{name}'")
@@ -231,10 +233,10 @@ def _calibrated(source: Functional, movement: Recording) -> Carried:
     if source.along is not None:
         first, second = (in_cluster(joint.shape, cluster, movement.marker(name)) for name in source.along)
         point = point + np.sign((second - first) @ joint.axis) * source.by * joint.axis
-    return Carried(source.proximal, joint.shape, np.asarray(point))
+    return CarriedLandmark(source.proximal, joint.shape, np.asarray(point))
 
 
-def _markers_of(source: Placed | Carried) -> tuple[str, ...]:
+def _markers_of(source: Placed | CarriedLandmark) -> tuple[str, ...]:
     """The markers by which a landmark is placed."""
     if isinstance(source, str):
         return (source,)
@@ -242,9 +244,9 @@ def _markers_of(source: Placed | Carried) -> tuple[str, ...]:
         return source
     if isinstance(source, HipCentre):
         return (*source.anterior, *source.posterior, *source.leg)
-    if isinstance(source, Carried):
+    if isinstance(source, CarriedLandmark):
         return source.markers
-    if isinstance(source, Functional):
+    if isinstance(source, FunctionalLandmark):
         return source.proximal
     directions = (source.along,) if isinstance(source, Offset) else (source.right, source.forward)
     return (*source.at, *(marker for pair in directions for marker in pair))

@@ -11,7 +11,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from designopt.collocation import Sampled, Symbols, TrajectoryProblem
+from designopt.collocation import SampledTrajectory, Symbols, TrajectoryProblem
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
 from designopt.collocation.statement.stated_values import ends
 
@@ -106,7 +106,7 @@ class ByHand:
         """Iterations of the last solve."""
         return int(self._solver.stats()["iter_count"])
 
-    def solve_from(self, guess: Sampled, parameters: Mapping[str, float]) -> float | None:
+    def solve_from(self, guess: SampledTrajectory, parameters: Mapping[str, float]) -> float | None:
         """The objective that is found from a guess; None for a failed solve."""
         values = guess.at(np.linspace(0.0, 1.0, self._box[0].shape[1]))
         solution = self._solver(**{**self._arguments, "x0": self._start(values, guess.tf, parameters)})

@@ -26,7 +26,7 @@ from by_hand import ByHand
 from portable import portable
 from published import PUBLISHED
 
-from designopt.collocation import Guess, Options, Program, Sampled, solve
+from designopt.collocation import Guess, Options, Program, SampledTrajectory, solve
 
 HERE = Path(__file__).resolve().parent
 INTERVALS, GUESSES, SECONDS = 50, 3, 30.0
@@ -93,7 +93,7 @@ def _guesses(description: Mapping[str, Any], phase: str) -> list[Guess]:
     for guess in description["guesses"]:
         values = {name: np.array(v) for name, v in guess["values"].items()}
         fractions = np.linspace(0.0, 1.0, len(next(iter(values.values()))))
-        guesses.append(Guess({phase: Sampled(fractions, values, 0.0, guess["tf"])}, guess["parameters"]))
+        guesses.append(Guess({phase: SampledTrajectory(fractions, values, 0.0, guess["tf"])}, guess["parameters"]))
     return guesses
 
 

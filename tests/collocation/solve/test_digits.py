@@ -86,8 +86,14 @@ def test_a_limited_rate_that_oscillates_gets_no_advice_to_limit_it() -> None:
     assert warnings
     for warning in warnings:
         assert "does not bend with u_rate of motion" in warning
-        assert warning.endswith("may ring; give the rate of u a penalty (Rate(penalty=...)), or take fewer intervals")
+        assert warning.endswith(
+            "may ring; give the rate of u a penalty (under rates of the solver collocation, Rate in Python), or take"
+            " fewer intervals"
+        )
 
+    too_small = with_rates(damped_to_rest(), {"u": Rate(-2.0, 2.0, penalty=1e-12)})
+    warning = next(w for w in Program(too_small, Options(intervals=40)).solve().warnings if "singular" in w)
+    assert "may ring; give the rate of u a larger penalty (under rates of" in warning
     penalised = with_rates(damped_to_rest(), {"u": Rate(-2.0, 2.0, penalty=1e-3)})
     assert Program(penalised, Options(intervals=40)).solve().singular_arcs == ()
 

@@ -18,7 +18,7 @@ from designopt.collocation import (
     Phase,
     ProblemError,
     Program,
-    Sampled,
+    SampledTrajectory,
     TrajectoryProblem,
     sampled,
     solve,
@@ -99,7 +99,7 @@ def test_arrays_are_taken_linearly_and_what_they_leave_out_is_guessed() -> None:
 def test_the_start_of_a_phase_is_computed_for_the_parameters_and_used_where_no_guess_is_given() -> None:
     calls: list[tuple[Mapping[str, float], bool]] = []
 
-    def start(parameters: Mapping[str, float], rng: np.random.Generator | None) -> Sampled:
+    def start(parameters: Mapping[str, float], rng: np.random.Generator | None) -> SampledTrajectory:
         calls.append((parameters, rng is not None))
         height = 3.0 if rng is None else 0.0
         return sampled([0.0, 0.5, 1.0], {"x": [0.0, height, 1.0]})
@@ -190,8 +190,12 @@ class Crooked:
             "there is no such variable; known: x, angle, v, omega, a, alpha, u",
         ),
         (Guess({"motion": Crooked()}), "motion: x", r"has the shape \(3,\)"),
-        (Guess({"motion": Sampled(np.array([0.0, 1.0]), {"x": np.array([0.0, np.nan])}, 0.0, 1.0)}), "motion: x", "is"),
-        (Guess({"motion": Sampled(np.array([0.0, 1.0]), {}, 1.0, 1.0)}), "motion", r"runs from 1\.0 to 1\.0"),
+        (
+            Guess({"motion": SampledTrajectory(np.array([0.0, 1.0]), {"x": np.array([0.0, np.nan])}, 0.0, 1.0)}),
+            "motion: x",
+            "is",
+        ),
+        (Guess({"motion": SampledTrajectory(np.array([0.0, 1.0]), {}, 1.0, 1.0)}), "motion", r"runs from 1\.0 to 1\.0"),
     ],
 )
 def test_a_bad_guess_is_refused_with_the_name_of_what_is_wrong(guess: Guess, where: str, message: str) -> None:

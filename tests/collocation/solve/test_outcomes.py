@@ -109,6 +109,25 @@ def test_an_infeasible_problem_names_the_five_worst_constraints_with_times_and_w
     assert re.search("u of motion is at 1 for (49|50|51) % of the time", solution.message)
 
 
+def test_an_infeasible_problem_names_the_bound_that_a_state_reaches_beside_its_worst_violations():
+    """A body that falls for at least 1 s from 10 m with -2 m/s and g = 1.5 m/s^2 is then at 7.25 m, below its bound."""
+    h, v = ca.SX.sym("h"), ca.SX.sym("v")
+    body = System.from_expressions(
+        "body", states=[(Variable("h", "m", 9.5, 20.0), h, v), (Variable("v", "m/s", -50.0, 50.0), v, ca.SX(-1.5))]
+    )
+    fall = Phase(body, name="fall", tf=(1.0, 5.0), initial={"h": 10.0, "v": -2.0})
+    solution = solve(TrajectoryProblem([fall], cost=lambda e: e.duration), intervals=20)
+
+    assert solution.status is Status.LOCALLY_INFEASIBLE
+    assert solution.phase.saturation["h"][0] < 0.2
+    [at_bounds] = re.findall(r"On bounds: (.*?)\. Worst", solution.message)
+    assert re.fullmatch(r"h of fall is at its lower bound of 9\.5 m at (0\.9\d*|1) s", at_bounds)
+
+    from_a_bound = solve(block(bounds={"u": (-1.0, 1.0), "x": (0.0, 5.0)}), intervals=20)  # x begins with 0
+    assert from_a_bound.status is Status.LOCALLY_INFEASIBLE
+    assert "x of motion is at" not in from_a_bound.message
+
+
 def test_an_infeasible_problem_names_the_parameters_and_limits_that_are_at_their_ends():
     x, v, u, duration = (ca.SX.sym(name) for name in ("x", "v", "u", "duration"))
     cart = System.from_expressions(

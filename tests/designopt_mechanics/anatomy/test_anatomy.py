@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from designopt_mechanics.anatomy.companion import Anatomy, Elastic, bundled, bundled_geometry, read_companion
+from designopt_mechanics.anatomy.companion import Anatomy, ElasticStrand, bundled, bundled_geometry, read_companion
 from designopt_mechanics.anatomy.equilibrium import Equilibrium
 from designopt_mechanics.anatomy.geometry import FixedPoint, Geometry, Strand
 from designopt_mechanics.anatomy.model import WirePatterns
@@ -71,7 +71,7 @@ def test_the_moments_are_minus_the_derivative_of_the_potential_and_the_pose_foll
         for side in (low, high):
             energy = 80.0 * side.lengths[0] + 50.0 * side.lengths[1]
             for i, law in enumerate(forked.laws.values()):
-                if isinstance(law, Elastic):
+                if isinstance(law, ElasticStrand):
                     energy += float(ca.evalf(ca.SX(law.energy(ca.SX(side.lengths[i])))))
             energies.append(energy)
         assert -(energies[1] - energies[0]) / (2.0 * h) == pytest.approx(balanced.tau[k], abs=1e-7)

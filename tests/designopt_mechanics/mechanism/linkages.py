@@ -10,7 +10,7 @@ from designopt_mechanics.andrews.mechanism import ENDS, open_tree
 from designopt_mechanics.body import Body
 from designopt_mechanics.mechanism.forces import LoopForces, MotionRows
 from designopt_mechanics.mechanism.loops import LoopSolver
-from designopt_mechanics.mechanism.mechanism import Mechanism, Meet, PointLoad
+from designopt_mechanics.mechanism.mechanism import Coincidence, Mechanism, PointLoad
 from designopt_mechanics.motions import Rotate, Slide
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
 from maximal_coordinates import Planar
@@ -41,7 +41,9 @@ def slider_crank() -> Mechanism:
         ),
     )
     load = PointLoad("gas", Point("piston"), (-50.0, 0.0, 0.0))
-    return Mechanism(tree, GRAVITY, meets=(Meet("pin", Point("rod", (0.2, 0, 0)), Point("piston")),), loads=(load,))
+    return Mechanism(
+        tree, GRAVITY, meets=(Coincidence("pin", Point("rod", (0.2, 0, 0)), Point("piston")),), loads=(load,)
+    )
 
 
 def four_bar(crank: float = 0.3) -> Mechanism:
@@ -54,13 +56,15 @@ def four_bar(crank: float = 0.3) -> Mechanism:
             link("rocker", "ground", (0.9, 0.0), 0.6),
         ),
     )
-    return Mechanism(tree, GRAVITY, meets=(Meet("tip", Point("coupler", (0.8, 0, 0)), Point("rocker", (0.6, 0, 0))),))
+    return Mechanism(
+        tree, GRAVITY, meets=(Coincidence("tip", Point("coupler", (0.8, 0, 0)), Point("rocker", (0.6, 0, 0))),)
+    )
 
 
 def andrews() -> Mechanism:
     """Andrews' mechanism in weight, without its spring."""
     first, *further = ENDS
-    meets = tuple(Meet(f"E{i}", first, end) for i, end in enumerate(further))
+    meets = tuple(Coincidence(f"E{i}", first, end) for i, end in enumerate(further))
     return Mechanism(open_tree(), GRAVITY, meets=meets, independent=("beta",))
 
 
@@ -74,7 +78,7 @@ def patella() -> Mechanism:
             link("ligament", "tibia", (0.06, 0.03), 0.06, 0.01),
         ),
     )
-    meet = Meet("insertion", Point("ligament", (0.06, 0, 0)), Point("patella", (0.045, -0.01, 0)))
+    meet = Coincidence("insertion", Point("ligament", (0.06, 0, 0)), Point("patella", (0.045, -0.01, 0)))
     return Mechanism(
         tree,
         GRAVITY,
@@ -98,7 +102,7 @@ def parallel_robot() -> Mechanism:
         base = (0.6 * np.cos(angle), 0.6 * np.sin(angle))
         frames.append(link(f"upper{i}", "ground", base, 0.35))
         frames.append(link(f"lower{i}", f"upper{i}", (0.35, 0.0), 0.35))
-        meets.append(Meet(f"corner{i}", Point(f"lower{i}", (0.35, 0, 0)), Point("platform", (*corner, 0.0))))
+        meets.append(Coincidence(f"corner{i}", Point(f"lower{i}", (0.35, 0, 0)), Point("platform", (*corner, 0.0))))
         direction = angle + np.pi
         names += [(f"upper{i}", direction + 0.7), (f"lower{i}", -1.4)]
     coordinates = (
@@ -122,7 +126,7 @@ def random_linkage(seed: int) -> Mechanism:
         frames.append(link(f"b{i}", parent, at, float(lengths[i]), float(rng.uniform(0.5, 2.0))))
         coordinates.append(Coordinate(f"b{i}", reference=float(angles[0] if i == 0 else angles[i] - angles[i - 1])))
     end = sum(length * np.array([np.cos(a), np.sin(a)]) for length, a in zip(lengths, angles, strict=True))
-    meet = Meet("end", Point(f"b{count - 1}", (float(lengths[-1]), 0, 0)), Point("ground", (*end.tolist(), 0.0)))
+    meet = Coincidence("end", Point(f"b{count - 1}", (float(lengths[-1]), 0, 0)), Point("ground", (*end.tolist(), 0.0)))
     return Mechanism(Tree(tuple(coordinates), tuple(frames)), GRAVITY, meets=(meet,))
 
 

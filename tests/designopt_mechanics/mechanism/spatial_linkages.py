@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from designopt_mechanics.body import Body
 from designopt_mechanics.mechanism.loops import LoopSolver
-from designopt_mechanics.mechanism.mechanism import Mechanism, Meet, PointLoad, Relation
+from designopt_mechanics.mechanism.mechanism import Coincidence, Mechanism, PointLoad, Relation
 from designopt_mechanics.motions import Ball, Rotate, Slide
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
 from maximal_coordinates import Spatial, point_of, turn_of
@@ -51,7 +51,7 @@ def crank_and_rocker(spins: bool) -> Mechanism:
     return Mechanism(
         Tree(tuple(Coordinate(n, reference=start[n]) for n in names), frames),
         GRAVITY,
-        meets=(Meet("ball", Point("coupler", (0.45, 0.0, 0.0)), Point("rocker", (0.0, 0.02, 0.25))),),
+        meets=(Coincidence("ball", Point("coupler", (0.45, 0.0, 0.0)), Point("rocker", (0.0, 0.02, 0.25))),),
         loads=(PointLoad("push", Point("coupler", (0.2, 0.1, 0.0)), (20.0, -30.0, 40.0)),),
         independent=("crank", "spin") if spins else ("crank",),
     )
@@ -67,7 +67,7 @@ def rps_platform(quaternion: bool) -> Mechanism:
                             axes((0.0, 0.0, angle))))  # fmt: skip
         frames.append(Frame(f"rod{i}", f"hinge{i}", (Slide(Z, f"rod{i}"),), solid(0.5, (0.01, 0.0, -0.1))))
         corner = (0.3 * np.cos(angle), 0.3 * np.sin(angle), 0.0)
-        meets.append(Meet(f"ball{i}", Point(f"rod{i}"), Point("platform", corner)))
+        meets.append(Coincidence(f"ball{i}", Point(f"rod{i}"), Point("platform", corner)))
         coordinates += [Coordinate(f"hinge{i}", reference=-0.2), Coordinate(f"rod{i}", "m", reference=0.55 + 0.02 * i)]
     slides = (Slide(X, "x"), Slide(Y, "y"), Slide(Z, "z"))
     turns = (
@@ -93,7 +93,7 @@ def delta() -> Mechanism:
         joint = (Rotate(Y, f"fold{i}"), Rotate(Z, f"sway{i}"))
         frames.append(Frame(f"forearm{i}", f"arm{i}", joint, solid(0.4, (0.3, 0.01, 0.02)), (0.3, 0.0, 0.0)))
         corner = (0.05 * np.cos(angle), 0.05 * np.sin(angle), 0.0)
-        meets.append(Meet(f"corner{i}", Point(f"forearm{i}", (0.6, 0.0, 0.0)), Point("platform", corner)))
+        meets.append(Coincidence(f"corner{i}", Point(f"forearm{i}", (0.6, 0.0, 0.0)), Point("platform", corner)))
         coordinates += [Coordinate(f"arm{i}", reference=0.3 + 0.1 * i), Coordinate(f"fold{i}", reference=1.8)]
         coordinates += [Coordinate(f"sway{i}", reference=0.05)]
     slides = (Slide(X, "x"), Slide(Y, "y"), Slide(Z, "z"))

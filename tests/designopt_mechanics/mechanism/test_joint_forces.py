@@ -13,7 +13,7 @@ from designopt_mechanics.andrews.mechanism import closed_tree
 from designopt_mechanics.functions.dyad import dyad
 from designopt_mechanics.mechanism.forces import LoopForces, RedundantLoop
 from designopt_mechanics.mechanism.loops import LoopSolver
-from designopt_mechanics.mechanism.mechanism import Mechanism, Meet, PointLoad
+from designopt_mechanics.mechanism.mechanism import Coincidence, Mechanism, PointLoad
 from designopt_mechanics.motions import Rotate, Slide
 from designopt_mechanics.tree import Coordinate, Point, Tree, TreeError
 
@@ -94,7 +94,7 @@ def test_a_joint_along_a_path_carries_the_forces_across_it() -> None:
 
     by_meets = linkages.patella()
     tibia, bone, ligament = by_meets.tree.frames
-    meet = Meet("insertion", Point("ligament", (length, 0, 0)), Point("patella", (radius, 0, 0)))
+    meet = Coincidence("insertion", Point("ligament", (length, 0, 0)), Point("patella", (radius, 0, 0)))
     load = PointLoad("quadriceps", Point("patella", (0.04, 0.02, 0)), (-300.0, 500.0, 0.0))
     by_meets = replace(by_meets, meets=(meet,), loads=(load,))
     centred = replace(bone.body, centre=(bone.body.centre[0] - radius, bone.body.centre[1], 0.0))
@@ -111,7 +111,7 @@ def test_a_joint_along_a_path_carries_the_forces_across_it() -> None:
     by_functions = replace(
         by_meets,
         tree=Tree(by_meets.tree.coordinates[:1], frames),
-        meets=(Meet("insertion", Point("ligament", (length, 0, 0)), Point("patella")),),
+        meets=(Coincidence("insertion", Point("ligament", (length, 0, 0)), Point("patella")),),
         loads=(replace(load, point=Point("patella", (0.04 - radius, 0.02, 0))),),
     )
     expected, solution = linkages.solved(by_meets)[2], linkages.solved(by_functions)[2]
@@ -126,7 +126,7 @@ def test_a_redundant_loop_names_its_joints_or_is_solved_by_least_squares() -> No
     coordinates = tuple(Coordinate(n, reference=1.1) for n in cranks)
     bar = linkages.link("bar", "a", (0.4, 0.0), 1.0)
     tree = Tree((*coordinates, Coordinate("bar", reference=-1.1)), (*frames, bar))
-    meets = tuple(Meet(n, Point("bar", (x, 0, 0)), Point(n, (0.4, 0, 0))) for n, x in cranks.items() if x)
+    meets = tuple(Coincidence(n, Point("bar", (x, 0, 0)), Point(n, (0.4, 0, 0))) for n, x in cranks.items() if x)
     mechanism = Mechanism(tree, linkages.GRAVITY, meets=meets)
     loops = LoopSolver(mechanism)
     assert len(loops.independent) == 1

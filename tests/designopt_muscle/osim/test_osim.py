@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from designopt_mechanics.robot_files.xml import ModelError
-from designopt_muscle.osim.functions import Polynomial, Scaled, Sine, lines, natural_spline, simm_spline
+from designopt_muscle.osim.functions import Polynomial, ScaledFunction, Sine, lines, natural_spline, simm_spline
 from designopt_muscle.osim.read import read_model
 from small_models import USED, hinge, surface
 
@@ -179,7 +179,8 @@ def test_splines_go_through_their_points_and_continue_straight():
 
 
 @pytest.mark.parametrize(
-    "function", [Polynomial((2.0, -1.0, 0.5, 3.0)), Sine(0.7, 3.0, 0.2, 0.1), Scaled(Polynomial((1.0, 4.0)), -2.5)]
+    "function",
+    [Polynomial((2.0, -1.0, 0.5, 3.0)), Sine(0.7, 3.0, 0.2, 0.1), ScaledFunction(Polynomial((1.0, 4.0)), -2.5)],
 )
 def test_the_slopes_of_functions_are_those_of_their_values(function):
     at = np.linspace(-2.0, 2.0, 41)

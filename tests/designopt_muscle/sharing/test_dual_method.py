@@ -5,8 +5,7 @@ import pytest
 from designopt_mechanics.sharing.solvers.batch import Batch, Variables
 from designopt_mechanics.sharing.solvers.dual import solve_dual
 from designopt_mechanics.sharing.solvers.dual_newton import _infeasible, _State
-from designopt_mechanics.sharing.solvers.full_matrices import FullMatrices, is_full
-from designopt_mechanics.sharing.solvers.pattern import EntryPattern, Matrices
+from designopt_mechanics.sharing.solvers.matrices import EntryPattern, FullMatrices, Matrices, is_full
 from designopt_mechanics.sharing.statement.cost import Cost
 
 M, V = 5, 17

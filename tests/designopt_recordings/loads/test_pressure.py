@@ -11,7 +11,6 @@ from designopt_recordings.files.write import motion_text
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.loads.contacts import contacts, loaded_samples
 from designopt_recordings.loads.frames import load_at
-from designopt_recordings.loads.pressure import centre_of_pressure, normal_force
 from designopt_recordings.loads.tables import Columns, plates_from_table, reaction_table
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.table import TimeTable
@@ -49,7 +48,7 @@ def test_the_wrench_is_a_force_through_the_centre_of_pressure_and_a_free_moment(
     plate, point, free = stance()
     np.testing.assert_allclose(plate.normal, NORMAL, atol=1e-12)
     loaded = loaded_samples(plate)
-    centre, moment = centre_of_pressure(plate, loaded)
+    centre, moment = plate.centre_of_pressure(loaded)
     np.testing.assert_allclose(centre[STANCE], point[STANCE], atol=1e-12)
     np.testing.assert_allclose(moment[STANCE], free[STANCE], atol=1e-10)
     np.testing.assert_allclose((centre - plate.centre) @ NORMAL, 0.0, atol=1e-12)  # on the surface
@@ -58,11 +57,11 @@ def test_the_wrench_is_a_force_through_the_centre_of_pressure_and_a_free_moment(
 def test_while_unloaded_the_centre_of_pressure_is_the_centre_of_the_surface() -> None:
     plate, _, _ = stance(noise=3.0)
     loaded = loaded_samples(plate)
-    centre, moment = centre_of_pressure(plate, loaded)
+    centre, moment = plate.centre_of_pressure(loaded)
     assert (centre[~loaded] == plate.centre).all()
     assert (moment[~loaded] == 0.0).all()
     with pytest.raises(RecordingError, match="'tilted' counts as loaded where its normal force is not positive"):
-        centre_of_pressure(plate, np.ones(COUNT, dtype=bool))
+        plate.centre_of_pressure(np.ones(COUNT, dtype=bool))
 
 
 def test_contacts_begin_and_end_where_the_threshold_is_crossed() -> None:
@@ -184,7 +183,7 @@ def test_points_of_application_are_meaningless_without_a_force() -> None:
     (plate,) = plates_from_table(reactions())
     assert plate.name == "r"
     assert (plate.moment[0] == 0.0).all()
-    point, free = centre_of_pressure(plate, np.array([False, True, True]))
+    point, free = plate.centre_of_pressure(np.array([False, True, True]))
     np.testing.assert_allclose(point[1:], [[0.5, 0.0, 0.1], [0.6, 0.0, 0.1]], atol=1e-12)
     np.testing.assert_allclose(free[1:], [2.0, -1.0], atol=1e-10)
 
@@ -230,7 +229,7 @@ def test_the_reactions_of_the_shared_walk(shared: Callable[[str], InputFile]) ->
     assert (right.name, left.name, right.rate) == ("r", "l", 2000.0)
     assert [round(float(plate.force[:, 1].max())) for plate in (right, left)] == [942, 930]  # README of the data
     loaded = loaded_samples(right)
-    point, free = centre_of_pressure(right, loaded)
+    point, free = right.centre_of_pressure(loaded)
     columns = np.stack([table.column(f"ground_force_r_p{axis}") for axis in "xyz"], axis=1)
     np.testing.assert_allclose(point[loaded], columns[loaded], atol=1e-10)  # a table is already its own answer
     np.testing.assert_allclose(free[loaded], table.column("ground_torque_r_y")[loaded], atol=1e-8)
@@ -249,7 +248,7 @@ def test_the_plates_of_the_full_body_walk_are_hit_one_after_the_other(shared: Ca
     for plate in walk.plates:
         (contact,) = contacts(plate)
         frames[plate.name] = [(contact.start - walk.time[0]) * 120.0, (contact.end - walk.time[0]) * 120.0]
-        assert 1100.0 < normal_force(plate).max() < 1220.0
+        assert 1100.0 < plate.normal_force.max() < 1220.0
     expected = {"plate 4": [41, 124], "plate 3": [105, 186], "plate 2": [166, 251], "plate 1": [229, 322]}  # README
     for name, interval in expected.items():
         np.testing.assert_allclose(frames[name], interval, atol=1.5)

@@ -10,7 +10,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from designopt_regulator.controllers.structure import Working
+from designopt_regulator.controllers.structure import RunningControllers
 from designopt_regulator.linear_loop.simulation import Steps, simulate
 from designopt_regulator.plants.linear import Plant
 
@@ -190,7 +190,7 @@ def test_both_programs_of_a_cascade_together_give_the_bits_of_the_simulator(lang
     model = result.problem.model.build()
     design = result.problem.space.design(result.outcomes.X[result.chosen()["best iae"]].tolist())
     plants = model.plants_in({})
-    working = Working(model.controllers_of(design), 1)
+    working = RunningControllers(model.controllers_of(design), 1)
     many, inner = (
         Plant(*(np.stack([getattr(p, f.name)]) for f in fields(Plant))) for p in (plants.plant, plants.inner)
     )

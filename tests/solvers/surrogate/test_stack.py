@@ -7,7 +7,7 @@ import pytest
 
 from designopt.solvers.surrogate.gaussian_process import GaussianProcess, Hyperparameters
 from designopt.solvers.surrogate.matern import Slopes
-from designopt.solvers.surrogate.stack import Together
+from designopt.solvers.surrogate.stack import StackedProcesses
 
 RNG = np.random.default_rng(5)
 POINTS, GROUPS = RNG.random((25, 3)), np.arange(3)
@@ -21,7 +21,7 @@ STEEP = replace(LEVEL, observed_slopes=Slopes(np.array([2, 7]), np.array([0, 1])
 @pytest.mark.parametrize("processes", [(LEVEL,), (LEVEL, WAVE), (SHORT, LEVEL, STEEP, WAVE), (STEEP,), (JUMPY, WAVE)])
 def test_values_and_slopes_are_those_of_each_process(processes):
     at = np.array([0.31, 0.62, 0.5])
-    together = Together.from_processes(processes).slopes(at)
+    together = StackedProcesses.from_processes(processes).slopes(at)
     for i, process in enumerate(processes):
         for mine, alone in zip(together, process.slopes(at), strict=True):
             assert mine[i] == pytest.approx(alone, rel=1e-8, abs=1e-10)

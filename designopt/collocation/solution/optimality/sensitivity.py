@@ -96,17 +96,17 @@ def data_sensitivity(
 
 
 def _sample_sensitivity(
-    transcription: Transcription, sample: SamplePoint, at: SampleEntries, multipliers: Multipliers, x: Floats,
+    transcription: Transcription, sample: SamplePoint, entries: SampleEntries, multipliers: Multipliers, x: Floats,
     values: PhaseValues,
     bounds: ProgramBounds,
 ) -> Floats:  # fmt: skip
     """The gradient (constants and signals, n) of the contribution of samples to the Lagrangian."""
     theta = x[transcription.layout.phases[sample.phase].theta]
-    arguments = numeric_arguments(sample, at, x, theta, values.constants, bounds.parameters)
+    arguments = numeric_arguments(sample, entries, x, theta, values.constants, bounds.parameters)
     direct = transcription.problem_functions.direct.get((sample.phase, sample.number))
     kind, name = ("integral", sample.name) if sample.kind == "sum" else ("sample", sample.name)
     if sample.kind == "sum" and direct is not None:
-        mu = np.full((1, at.count), direct)
+        mu = np.full((1, entries.count), direct)
     else:
         (block,) = [
             b
@@ -114,8 +114,8 @@ def _sample_sensitivity(
             if (b.kind, b.phase) == (kind, sample.phase) and b.names[0] in (name, f"{name}[0]")
         ]
         rows = multipliers.constraint_multipliers[block.rows]
-        mu = np.broadcast_to(-rows if sample.kind == "sum" else rows, (at.count, sample.size)).T
-    return np.asarray(sample.by_numbers.map(at.count)(*arguments, mu), float).reshape(-1, at.count)
+        mu = np.broadcast_to(-rows if sample.kind == "sum" else rows, (entries.count, sample.size)).T
+    return np.asarray(sample.by_numbers.map(entries.count)(*arguments, mu), float).reshape(-1, entries.count)
 
 
 def _functions(functions: ProblemFunctions) -> tuple[list[Any], Any]:

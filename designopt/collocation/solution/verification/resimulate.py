@@ -65,7 +65,7 @@ class Resimulation:
 
 def resimulate(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
     """Simulate a solved phase with its interpolated controls, clipped to their bounds, at a relative error of 1e-9."""
-    runs = _Restarted(phase, solution, parameters)
+    runs = _RestartedRuns(phase, solution, parameters)
     states = runs.segments.chain(runs.starts[:, 0], runs.steps)[: len(runs.node_states)]
     return Resimulation(
         times=solution.times[solution.mesh.bases],
@@ -78,10 +78,10 @@ def resimulate(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, f
 def segment_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Floats:
     """`Resimulation.segment_errors` (intervals,) alone, without the run over the whole phase, which takes most of the
     time where segments are stiff."""
-    return _Restarted(phase, solution, parameters).errors
+    return _RestartedRuns(phase, solution, parameters).errors
 
 
-class _Restarted:
+class _RestartedRuns:
     """Runs over a solved phase that restart at every node from the states there, `node_states` (nx, intervals + 1)."""
 
     def __init__(self, phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
-from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
+from designopt.collocation.statement.guess import Guess, PhaseGuess, SampledTrajectory
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError, check_names
 from designopt.collocation.transcription.boxes import ProgramBounds
@@ -18,7 +18,7 @@ from designopt.collocation.transcription.functions.functions import ProblemFunct
 from designopt.collocation.transcription.layout import Layout
 
 
-def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, before: float = 0.0) -> Sampled:
+def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, before: float = 0.0) -> SampledTrajectory:
     """The lines of `phase.guess`, or straight ones between fixed ends, else the middle of finite bounds, or 0 within
     them.
 
@@ -38,7 +38,7 @@ def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, befor
         values[name] = np.clip(np.array(line, float), *limits)
     check_names(f"{phase.name}: guess", phase.guess, values, "variable", "bad_guess")
     t0, tf = (trajectory.t0, trajectory.tf) if trajectory else _default_times(phase, before)
-    return Sampled(np.array([0.0, 1.0]), values, t0, tf)
+    return SampledTrajectory(np.array([0.0, 1.0]), values, t0, tf)
 
 
 def _default_times(phase: Phase, before: float) -> tuple[float, float]:

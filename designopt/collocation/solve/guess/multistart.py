@@ -14,7 +14,7 @@ from designopt.collocation.solve.guess.initial_point import default_trajectory, 
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.scaling import WIDEST
-from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
+from designopt.collocation.statement.guess import Guess, PhaseGuess, SampledTrajectory
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 
@@ -75,15 +75,15 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
             before = phases[phase.name].tf
             continue
         phases[phase.name] = _perturbed_trajectory(
-            phase, trajectory if isinstance(trajectory, Sampled) else None, before, rng
+            phase, trajectory if isinstance(trajectory, SampledTrajectory) else None, before, rng
         )
         before = phases[phase.name].tf
     return Guess(phases, parameters)
 
 
 def _perturbed_trajectory(
-    phase: Phase, stated_trajectory: Sampled | None, before: float, rng: np.random.Generator
-) -> Sampled:
+    phase: Phase, stated_trajectory: SampledTrajectory | None, before: float, rng: np.random.Generator
+) -> SampledTrajectory:
     default = default_trajectory(phase, stated_trajectory, before)
     fractions = np.linspace(0.0, 1.0, POINTS)
     values: dict[str, Floats] = dict(stated_trajectory.at(fractions)) if stated_trajectory else {}
@@ -102,7 +102,7 @@ def _perturbed_trajectory(
     tf = _random_number(phase.tf_range, default.tf, rng)
     if not t0 < tf:  # the previous duration from there
         tf = t0 + default.tf - default.t0
-    return Sampled(fractions, values, t0, tf)
+    return SampledTrajectory(fractions, values, t0, tf)
 
 
 def _random_number(limits: tuple[float, float], first: float, rng: np.random.Generator) -> float:

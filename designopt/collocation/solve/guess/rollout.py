@@ -7,7 +7,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.collocation.solution.verification.equations import data_at, explicit_rates, integrate
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
-from designopt.collocation.statement.guess import Guess, Sampled
+from designopt.collocation.statement.guess import Guess, SampledTrajectory
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.functions.functions import PerPoint
@@ -33,7 +33,7 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
     for name, limits in problem.parameter_ranges.items():
         first = {**problem.guess, **guess.parameters}.get(name, middle(limits))
         parameters[name] = float(np.clip(first, *limits))
-    phases: dict[str, Sampled] = {}
+    phases: dict[str, SampledTrajectory] = {}
     last: dict[str, float] = {}
     before = 0.0
     for phase in problem.phases:
@@ -50,16 +50,16 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
             )
             start = float(values[v.name][0]) if has_start else last[v.name]
             begin[v.name] = float(np.clip(start, *phase.initial_ranges.get(v.name, phase.ranges[v.name])))
-        states = _simulation(phase, begin, Sampled(fractions, values, default.t0, default.tf), parameters)
+        states = _simulation(phase, begin, SampledTrajectory(fractions, values, default.t0, default.tf), parameters)
         last = {name: float(state[-1]) for name, state in states.items()}
         controls = {v.name: values[v.name] for v in phase.system.controls}
         algebraic = {v.name: stated_values[v.name] for v in phase.system.algebraic if v.name in stated_values}
-        phases[phase.name] = Sampled(fractions, {**states, **controls, **algebraic}, default.t0, default.tf)
+        phases[phase.name] = SampledTrajectory(fractions, {**states, **controls, **algebraic}, default.t0, default.tf)
     return Guess(phases, parameters)
 
 
 def _simulation(
-    phase: Phase, first: dict[str, float], trajectory: Sampled, parameters: dict[str, float]
+    phase: Phase, first: dict[str, float], trajectory: SampledTrajectory, parameters: dict[str, float]
 ) -> dict[str, Floats]:
     """The states (n,) at the fractions of `trajectory`, from the `first` ones, with its controls."""
     system = phase.system

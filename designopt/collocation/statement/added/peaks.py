@@ -56,7 +56,7 @@ class _Level:
 
 
 @dataclass(frozen=True)
-class _Room:
+class _DistanceToPeak:
     """The distance of a value from its peak."""
 
     value: Callable[[Any], Any]
@@ -83,7 +83,7 @@ def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
         raise ProblemError("bad_statement", f"peaks.{name}", text)
     low = 0.0 if peak.extremum == "size" else -math.inf
     limits = {
-        label: Constraint(_Room(peak.value, peak.state, sign), 0.0, unit=peak.unit, at=peak.at)
+        label: Constraint(_DistanceToPeak(peak.value, peak.state, sign), 0.0, unit=peak.unit, at=peak.at)
         for label, sign in rows.items()
     }
     level = Variable(peak.state, peak.unit, low, description=f"the peak {name}")

@@ -17,7 +17,7 @@ from designopt.collocation.statement.checks import check_statement
 from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.statement.symbols import Ends, EndVariables, Named, PhaseEnds, stacked
+from designopt.collocation.statement.symbols import Ends, EndVariables, NamedEntries, PhaseEnds, stacked
 from designopt.collocation.transcription.functions.points import (
     CollocationPoint,
     PointFunctions,
@@ -73,11 +73,11 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
             EndVariables(xf, tf, states, vectors),
             t0,
             tf,
-            Named(integral, "integral"),
-            Named(constant, "data entry that is a number"),
+            NamedEntries(integral, "integral"),
+            NamedEntries(constant, "data entry that is a number"),
         )
     parameter_multipliers = stacked(parameters, [v for phase in problem.phases for v in phase.system.vectors])
-    e = Ends(Named(values_by_name, "phase"), Named({**parameters, **parameter_multipliers}, "parameter"))
+    e = Ends(NamedEntries(values_by_name, "phase"), NamedEntries({**parameters, **parameter_multipliers}, "parameter"))
     figures = {n: expression_of(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
     figures.update({n: expression_of(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
     cost = expression_of("cost", problem.cost, e, scalar=True)

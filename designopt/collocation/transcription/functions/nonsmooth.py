@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from designopt.collocation.statement.expressions import nodes, operation, operation_names, quoted
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.functions.points import CollocationPoint
+from designopt.collocation.transcription.functions.tables import degrees
 from designopt.lazy import casadi as ca
 
 #: Operations with a kink or a jump, in the user's words.
@@ -31,6 +30,9 @@ WORDS = {
     "ne": "if_else",
 }
 
+#: Degree from which a spline has continuous second derivatives.
+SMOOTH = 3
+
 _KNOWN: WeakKeyDictionary[ProblemFunctions, tuple[str, ...]] = WeakKeyDictionary()
 
 
@@ -46,11 +48,13 @@ def _warnings(functions: ProblemFunctions) -> Iterator[str]:
         if not _suspicious(functions, i):
             continue
         for name, expression in parts(point):
-            kinks = _kinks(expression, point.w)
-            if kinks:
+            kinks, tables = _kinks(expression, point.w), _rough_tables(expression, point.w)
+            ways = ["replace it by a smooth form with a stated width"] if kinks else []
+            ways += ["give the table degree 3 (casadi.interpolant of kind bspline)"] if tables else []
+            if ways:
                 yield (
-                    f"nonsmooth_model: the {name} of {point.phase.name} has {' and '.join(kinks)}; replace it by a"
-                    " smooth form with a stated width, else the solver may stall there"
+                    f"nonsmooth_model: the {name} of {point.phase.name} has {' and '.join([*kinks, *tables])};"
+                    f" {' and '.join(ways)}, else the solver may stall there"
                 )
 
 
@@ -82,27 +86,22 @@ def _suspicious(problem_functions: ProblemFunctions, i: int) -> bool:
     return bool(kinds & {*WORDS, "call"})
 
 
-def _rough_table(function: Any) -> bool:
-    """Whether a function is a table with linear interpolation, or a spline of a degree below three."""
-    if function.class_name() not in ("LinearInterpolant", "BSplineInterpolant"):
-        return False
-    x = ca.SX.sym("x", function.numel_in(0))
-    points = np.random.default_rng(0).random((x.numel(), 5))
-    for i in range(x.numel()):
-        third = function(x)
-        for _ in range(3):  # nonzero for a cubic spline
-            third = ca.jacobian(third, x[i])
-        if not np.asarray(ca.Function("third", [x], [ca.densify(third)])(points), float).any():
-            return True
-    return False
-
-
 def _kinks(expression: Any, variables: Any) -> list[str]:
     text_of: dict[str, str] = {}
     for node in nodes(expression):
         word = WORDS.get(operation(node), "")
-        if operation(node) == "call" and _rough_table(node.which_function()):
-            word = "a table without continuous second derivatives"
         if word and word not in text_of and ca.depends_on(node, variables):
             text_of[word] = quoted(node)
     return [f"{word} ({text})" if text else word for word, text in text_of.items()]
+
+
+def _rough_tables(expression: Any, variables: Any) -> list[str]:
+    """The tables of a degree below three, whose second derivatives jump."""
+    texts = []
+    for node in nodes(expression):
+        if operation(node) == "call" and ca.depends_on(node, variables):
+            table = node.which_function()
+            least = min(degrees(table), default=SMOOTH)
+            if least < SMOOTH:
+                texts.append(f"the table '{table.name()}' of degree {least}")
+    return list(dict.fromkeys(texts))

@@ -215,45 +215,45 @@ def fractions_of(phase: Phase, point: SamplePoint) -> Floats:
     return np.asarray(np.clip(fractions, 0.0, 1.0))
 
 
-def sample_numbers(phase: Phase, point: SamplePoint, layout: SampleEntries) -> Floats:
+def sample_numbers(phase: Phase, point: SamplePoint, entries: SampleEntries) -> Floats:
     """The parameters of the program that belong to the samples, for a `phase` that may be a variant.
 
     Raises `ProblemError` if it has other samples than the program.
     """
     at = samples_of(phase, point)
-    if tuple(at.data) != point.data_names or len(np.atleast_1d(at.times)) != layout.count:
+    if tuple(at.data) != point.data_names or len(np.atleast_1d(at.times)) != entries.count:
         raise ProblemError(
             "bad_statement", point.where, "has other samples than when the program was built: build it again"
         )
-    if np.abs(fractions_of(phase, point) - layout.fractions).max(initial=0.0) > SAME:
+    if np.abs(fractions_of(phase, point) - entries.fractions).max(initial=0.0) > SAME:
         text = "samples are at other fractions of the phase than when the program was built: build it again"
         raise ProblemError("bad_statement", point.where, text)
-    data = [np.broadcast_to(np.asarray(value, float), layout.count) for value in at.data.values()]
+    data = [np.broadcast_to(np.asarray(value, float), entries.count) for value in at.data.values()]
     signals = []
     for name in point.signal_names:
         signal = phase.data[name]
         assert isinstance(signal, Signal)
-        times = layout.fractions
+        times = entries.fractions
         if not signal.of_duration:
             t0 = phase.t0_range[0] if phase.t0_range is not None else math.nan
-            times = t0 + layout.fractions * (phase.tf_range[0] - t0)
+            times = t0 + entries.fractions * (phase.tf_range[0] - t0)
         signals.append(signal.at(times))
-    return np.concatenate([np.array(part, float).reshape(-1, layout.count).T.ravel() for part in (data, signals)])
+    return np.concatenate([np.array(part, float).reshape(-1, entries.count).T.ravel() for part in (data, signals)])
 
 
 def numeric_arguments(
-    point: SamplePoint, layout: SampleEntries, x: Floats, theta: Floats, constants: Floats, parameters: Floats
+    point: SamplePoint, entries: SampleEntries, x: Floats, theta: Floats, constants: Floats, parameters: Floats
 ) -> list[Floats]:
     """The arguments (size, n) of the functions of a sample at variables `x`, not scaled, side by side."""
-    n = layout.count
+    n = entries.count
     W = np.zeros((n, point.nw))
-    is_point_variable = layout.variable < point.nw
+    is_point_variable = entries.variable < point.nw
     np.add.at(
         W,
-        (layout.sample[is_point_variable], layout.variable[is_point_variable]),
-        layout.weights[is_point_variable] * x[layout.columns[is_point_variable]],
+        (entries.sample[is_point_variable], entries.variable[is_point_variable]),
+        entries.weights[is_point_variable] * x[entries.columns[is_point_variable]],
     )
-    data = parameters[layout.begin : layout.signals].reshape(n, -1)
-    signals = parameters[layout.signals : layout.end].reshape(n, -1)
+    data = parameters[entries.begin : entries.signals].reshape(n, -1)
+    signals = parameters[entries.signals : entries.end].reshape(n, -1)
     constant_arrays = (np.tile(part[:, None], n) for part in (theta, constants))
-    return [W.T, *constant_arrays, signals.T, layout.fractions[None], data.T]
+    return [W.T, *constant_arrays, signals.T, entries.fractions[None], data.T]

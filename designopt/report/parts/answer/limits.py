@@ -20,7 +20,7 @@ from designopt.store.views.activity import NEAR
 from designopt.store.views.table import stated_constraints
 
 if TYPE_CHECKING:
-    from designopt.store.views.activity import Attained
+    from designopt.store.views.activity import BoundShare
     from designopt.study.study import DesignVariable, StudyConstraint
 
 #: Minimum share of the front for a sentence.
@@ -114,7 +114,9 @@ def reached_bounds(result: Result) -> list[str]:
 
 
 #: Beginnings of clauses that are no names of the study.
-_WORDS = ("the ", "no ", "over ", "a local ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ")
+_WORDS = (
+    "the ", "no ", "over ", "a local ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ", "violated ",
+)  # fmt: skip
 
 
 def sentence(clause: str) -> str:
@@ -171,7 +173,7 @@ def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
     ]
 
 
-def _bounds_of_recommendation(result: Result) -> list[tuple[DesignVariable, Attained]]:
+def _bounds_of_recommendation(result: Result) -> list[tuple[DesignVariable, BoundShare]]:
     """The bounds at which the recommended design lies."""
     recommendation = result.recommended()
     if recommendation is None:
@@ -181,7 +183,7 @@ def _bounds_of_recommendation(result: Result) -> list[tuple[DesignVariable, Atta
 
 def _active_bounds(
     result: Result, rows: NDArray[np.intp], near: float = NEAR, *, swept: bool = False
-) -> list[tuple[DesignVariable, Attained]]:
+) -> list[tuple[DesignVariable, BoundShare]]:
     """The active bounds of designs; those of parameters set by a sweep only if `swept`, none of a list of designs."""
     if result.study.lists_designs:
         return []

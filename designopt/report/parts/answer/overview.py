@@ -9,11 +9,9 @@ from designopt.plugin import report_part
 from designopt.report.labels import duration, listed
 from designopt.report.no_design import failed_baselines
 from designopt.report.notable import (
-    best_program_warnings,
     notable_of_recommended,
     notable_without_choice,
-    program_differences,
-    uncertain_programs,
+    program_notes,
     unusual,
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
@@ -22,7 +20,6 @@ from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_fr
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
-from designopt.report.parts.motion.programs import OF_MODEL
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt.study.remarks import study_remarks
@@ -58,7 +55,7 @@ def overview(result: Result) -> Section:
     ]
     findings = []
     if not len(outcomes):
-        findings.append("Nothing has been evaluated yet.")
+        findings += [sentence(clause) for clause in program_notes(result)] or ["Nothing has been evaluated yet."]
     elif not valid_count:
         findings.append("Every proposed design violates a relation of the space; none was evaluated.")
     else:
@@ -66,9 +63,7 @@ def overview(result: Result) -> Section:
         findings += [
             sentence(clause)
             for clause in (
-                *program_differences(result),
-                *uncertain_programs(result),
-                *(text for text in best_program_warnings(result) if not text.startswith(OF_MODEL)),
+                *program_notes(result),
                 *notable_of_recommended(result),
                 *notable_without_choice(result),
                 *unusual(result),

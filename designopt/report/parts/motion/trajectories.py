@@ -267,13 +267,13 @@ def line(x: Floats, y: Floats, colour: str, **attributes: Any) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _limits(times: Floats, low: float, high: float, values: Floats) -> list[dict[str, Any]]:
-    """Dashed lines at limits near the values."""
-    span = float(np.ptp(values)) or abs(float(values[0])) or 1.0
+def _limits(times: Floats, low: float, high: float, all_values: Floats) -> list[dict[str, Any]]:
+    """Dashed lines at the limits of a phase that are near the values of all phases."""
+    span = float(np.ptp(all_values)) or abs(float(all_values[0])) or 1.0
     near = [
         limit
         for limit in (low, high)
-        if np.isfinite(limit) and float(values.min()) - 2 * span <= limit <= float(values.max()) + 2 * span
+        if np.isfinite(limit) and float(all_values.min()) - 2 * span <= limit <= float(all_values.max()) + 2 * span
     ]
     style = {"color": "@mark", "width": 1, "dash": "dash"}
     return [line(times[[0, -1]], np.array([limit, limit]), "@mark", line=style, hoverinfo="skip") for limit in near]
@@ -288,6 +288,7 @@ def _values_to_draw(phases: Sequence[PhaseSolution], names: Sequence[str]) -> di
         fine.append((phase, times, phase.interpolate(times)))
     for j, name in enumerate(names):
         traces, unit = [], ""
+        all_values = np.concatenate([values[name] for _, _, values in fine if name in values])
         for phase, times, values in fine:
             if name not in phase.values:
                 continue
@@ -296,7 +297,7 @@ def _values_to_draw(phases: Sequence[PhaseSolution], names: Sequence[str]) -> di
                 "type": "scatter", "mode": "markers", "x": phase.times[nodes], "y": phase.values[name][nodes],
                 "marker": {"size": 3, "color": category(j)}, "hoverinfo": "skip",
             }  # fmt: skip
-            limits = _limits(times, *phase.bounds[name], values[name])
+            limits = _limits(times, *phase.bounds[name], all_values)
             traces += [*limits, line(times, values[name], category(j)), dots]
         rows.append((name, unit, traces))
     return _with_changes(stacked(rows, "time [s]"), phases)
@@ -318,11 +319,12 @@ def _path(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, An
     rows = []
     for j, name in enumerate(names):
         traces = []
+        all_values = np.concatenate([phase.path[name] for phase in phases if name in phase.path])
         for phase in phases:
             if name in phase.path:
                 times, values = phase.times[phase.mesh.first :], phase.path[name]
                 low, high = phase.path_limits.get(name, (-np.inf, np.inf))
-                traces += [*_limits(times, low, high, values), line(times, values, category(j))]
+                traces += [*_limits(times, low, high, all_values), line(times, values, category(j))]
         rows.append((name, "", traces))
     return _with_changes(stacked(rows, "time [s]"), phases) if rows else {"data": [], "layout": {}}
 
@@ -389,10 +391,12 @@ def _end_costates(programs: Sequence[DrawnProgram], objective: Objective) -> tup
 
 
 def activity(solution: Solution) -> list[tuple[str, str, float, float]]:
-    """(variable, phase, share of time at the lower, at the upper limit) for each active one."""
-    return [
+    """(variable, phase, share of time at the lower, at the upper limit) for each one active in some phase, in each
+    phase that limits it."""
+    shares = [
         (name, phase_name, at_low, at_high)
         for phase_name, phase in solution.phases.items()
         for name, (at_low, at_high) in (*phase.saturation.items(), *phase.path_saturation.items())
-        if at_low > 0.0 or at_high > 0.0
     ]
+    active_names = {name for name, _, at_low, at_high in shares if at_low > 0.0 or at_high > 0.0}
+    return [row for row in shares if row[0] in active_names]

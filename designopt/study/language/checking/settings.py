@@ -75,7 +75,7 @@ def fields_type(name: str, fields: Mapping[str, Field], only: Collection[str] | 
     return cached_check(fields, make, names)
 
 
-def validate(plugin: P, data: Mapping[str, Any], read: Reader = NO_FILES) -> tuple[Use[P] | None, list[Finding]]:
+def validate(plugin: P, data: Mapping[str, Any], reader: Reader = NO_FILES) -> tuple[Use[P] | None, list[Finding]]:
     """`plugin` with the settings `data` and its defaults; or None and the mistakes (paths within `data`).
 
     Defaults are included so that a study has the same meaning with and without explicit defaults.
@@ -84,10 +84,10 @@ def validate(plugin: P, data: Mapping[str, Any], read: Reader = NO_FILES) -> tup
         against = settings_type(plugin)
     except PluginError as error:
         return None, [Finding((), str(error))]
-    values, findings = check(against, data, read)
+    values, findings = check(against, data, reader)
     if findings:
         return None, findings
-    return _without_added(plugin, _complete(plugin, against, data, values, read)), []
+    return _without_added(plugin, _complete(plugin, against, data, values, reader)), []
 
 
 def _without_added(plugin: P, settings: dict[str, Any]) -> Use[P]:
@@ -105,11 +105,11 @@ def _without_added(plugin: P, settings: dict[str, Any]) -> Use[P]:
 
 
 def _complete(
-    plugin: Plugin, against: Checked, data: Mapping[str, Any], values: Mapping[str, Any], read: Reader
+    plugin: Plugin, against: Checked, data: Mapping[str, Any], values: Mapping[str, Any], reader: Reader
 ) -> dict[str, Any]:
     """All settings in declared order; defaults have the form that they would have in a study."""
     defaults = {n: copy.deepcopy(f.default) for n, f in plugin.settings.items() if n not in values}
-    values_read, findings = check(against, {**defaults, **data}, read)
+    values_read, findings = check(against, {**defaults, **data}, reader)
     # A default that a study could not contain, such as None for a file, is unchanged.
     odd = {finding.path[0] for finding in findings if finding.path}
     complete = {**defaults, **{n: v for n, v in values_read.items() if n not in odd}, **values}

@@ -205,21 +205,21 @@ def _hint(key: str, value: Mapping[Any, Any], entries: Mapping[str, Field]) -> s
     return nearest_or_all(key, entries)
 
 
-def _missing(key: str, entry: Field) -> str:
-    about = entry.quantity
+def _missing(key: str, field: Field) -> str:
+    about = field.quantity
     words = [w for w in (about.description, f"in {about.unit}" if about.unit else "") if w] if about else []
     return f"'{key}' is missing" + (f" ({', '.join(words)})" if words else "")
 
 
-def _table_field(entry: Field) -> Any:
+def _table_field(field: Field) -> Any:
     try:
-        inner: Any = adapted(entry.annotation, entry.quantity)
+        inner: Any = adapted(field.annotation, field.quantity)
     except PluginError as error:
-        raise PluginError(f"'{entry.name}': {error}") from None
+        raise PluginError(f"'{field.name}': {error}") from None
     extra: dict[str, Any] = {}
-    if not entry.required and isinstance(entry.default, (str, int, float)):
-        extra["default"] = entry.default
-    if entry.quantity and entry.quantity.unit:
-        extra["x-unit"] = entry.quantity.unit
-    about = entry.quantity.description if entry.quantity else None
+    if not field.required and isinstance(field.default, (str, int, float)):
+        extra["default"] = field.default
+    if field.quantity and field.quantity.unit:
+        extra["x-unit"] = field.quantity.unit
+    about = field.quantity.description if field.quantity else None
     return Annotated[inner, _MEMBER, pydantic.Field(description=about or None, json_schema_extra=extra or None)]

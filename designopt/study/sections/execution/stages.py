@@ -18,7 +18,7 @@ from designopt.study.study import Budget, HypervolumeGain, Stage
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedStage:
     """A stage with the positions of its solver and budget in the file."""
 
     stage: Stage
@@ -33,7 +33,7 @@ class Placed:
 class Placements:
     """The valid stages, and the solvers of all stages: None for an unknown one."""
 
-    stages: list[Placed]
+    stages: list[PlacedStage]
     solvers: list[SolverPlugin | None]
 
     @property
@@ -61,11 +61,11 @@ def stages(ctx: Context, study_sections: Mapping[str, Any], goals: Goals) -> Pla
         ctx.add((), "'stages' is missing (or 'solver', for a single stage)")
         return Placements([], [])
     plugin, use, budget = _search(ctx, study_sections, goals, ())
-    return Placements([Placed(Stage(use.plugin.name, use, budget), ())] if use else [], [plugin])
+    return Placements([PlacedStage(Stage(use.plugin.name, use, budget), ())] if use else [], [plugin])
 
 
 def _stage_list(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
-    placed_stages: list[Placed] = []
+    placed_stages: list[PlacedStage] = []
     solvers: list[SolverPlugin | None] = []
     all_names = [section and section["name"] for section in sections]
     for position, section in enumerate(sections):
@@ -83,7 +83,7 @@ def _stage_list(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placemen
             message = f"solver '{plugin.name}' does not learn from designs of an earlier stage; leave it out"
             ctx.add((*path, "start_from"), message, key="")
         if use is not None:
-            placed_stages.append(Placed(Stage(name or "", use, budget, start), path))
+            placed_stages.append(PlacedStage(Stage(name or "", use, budget, start), path))
     return Placements(placed_stages, solvers)
 
 
@@ -171,7 +171,7 @@ def _budget_needed(ctx: Context, plugin: SolverPlugin, section: Mapping[str, Any
         ctx.add(solver_path, f"solver '{plugin.name}' searches until it is stopped: 'budget' is missing")
 
 
-def against_problem(ctx: Context, placed_stages: Sequence[Placed], problem: Any) -> None:
+def against_problem(ctx: Context, placed_stages: Sequence[PlacedStage], problem: Any) -> None:
     """The solvers' findings about `problem`: their `check(problem)`, and the minimum budget."""
     for item in placed_stages:
         solver = item.stage.solver

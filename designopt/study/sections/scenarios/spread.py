@@ -129,8 +129,8 @@ def declared(conditions: Mapping[str, Field]) -> dict[str, ConditionSpread]:
     return spreads
 
 
-def spread(ctx: Context, section: Mapping[str, Any] | None, item: Field | None, path: Path) -> ConditionSpread | None:
-    """The distribution in the section at `path` for the condition `item` (None: the model declares no conditions)."""
+def spread(ctx: Context, section: Mapping[str, Any] | None, field: Field | None, path: Path) -> ConditionSpread | None:
+    """The distribution in the section at `path` for the condition `field` (None: the model declares no conditions)."""
     if section is None:
         return None
     required_keys = (
@@ -150,23 +150,23 @@ def spread(ctx: Context, section: Mapping[str, Any] | None, item: Field | None, 
     if foreign:
         return None
     if required_keys[0] == "values":
-        return None if section["values"] is None else _one_of(ctx, section["values"], item, path)
-    if item is not None and number_type(item.annotation) is None:
-        ctx.add(path, f"the model takes {type_words(item.annotation)} here, not a number; use 'values'")
+        return None if section["values"] is None else _one_of(ctx, section["values"], field, path)
+    if field is not None and number_type(field.annotation) is None:
+        ctx.add(path, f"the model takes {type_words(field.annotation)} here, not a number; use 'values'")
         return None
-    return _normal(ctx, section, item, path) if required_keys[0] == "mean" else _range(ctx, section, item, path)
+    return _normal(ctx, section, field, path) if required_keys[0] == "mean" else _range(ctx, section, field, path)
 
 
 def _is_normal(section: Mapping[str, Any]) -> bool:
     return "mean" in section or "deviation" in section
 
 
-def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float | None:
+def _number(ctx: Context, value: Any, field: Field | None, path: Path) -> float | None:
     """The number in the model's unit; None if invalid or missing."""
     if value is None:
         return None
-    if item is not None:
-        number = ctx.checked(value, item, path)
+    if field is not None:
+        number = ctx.checked(value, field, path)
         if number is None or not isinstance(number, (int, float)):
             return None
         return number
@@ -180,7 +180,7 @@ def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float |
     return float(amount.value)
 
 
-def _one_of(ctx: Context, values: list[Any], item: Field | None, path: Path) -> ConditionSpread | None:
+def _one_of(ctx: Context, values: list[Any], field: Field | None, path: Path) -> ConditionSpread | None:
     if not values:
         ctx.add((*path, "values"), "at least one value is needed")
         return None
@@ -188,20 +188,20 @@ def _one_of(ctx: Context, values: list[Any], item: Field | None, path: Path) -> 
         ctx.add((*path, "values"), f"at most {MOST_VALUES} values are allowed, not {len(values)}")
         return None
     before = len(ctx.findings)
-    if item is None:
+    if field is None:
         refuse_unit(ctx, values, (*path, "values"))
-    members = [ctx.checked(value, item, (*path, "values", i)) for i, value in enumerate(values) if not ctx.full]
+    members = [ctx.checked(value, field, (*path, "values", i)) for i, value in enumerate(values) if not ctx.full]
     return AmongValues(tuple(members)) if len(ctx.findings) == before and len(members) == len(values) else None
 
 
-def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> ConditionSpread | None:
-    low, high = (_number(ctx, section.get(key), item, (*path, key)) for key in ("low", "high"))
+def _range(ctx: Context, section: Mapping[str, Any], field: Field | None, path: Path) -> ConditionSpread | None:
+    low, high = (_number(ctx, section.get(key), field, (*path, key)) for key in ("low", "high"))
     if low is None or high is None or not ctx.sound(path):
         return None
     if not low < high:
         ctx.add(path, f"low ({section['low']}) must be below high ({section['high']})")
         return None
-    declared_type = number_type(item.annotation) if item is not None else None
+    declared_type = number_type(field.annotation) if field is not None else None
     log = section.get("scale") == "log"
     if section.get("type") == "int" or declared_type is int:
         if section.get("type") == "real":
@@ -221,15 +221,15 @@ def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: P
     return UniformReal(float(low), float(high), log)
 
 
-def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> ConditionSpread | None:
-    if item is not None and number_type(item.annotation) is int:
+def _normal(ctx: Context, section: Mapping[str, Any], field: Field | None, path: Path) -> ConditionSpread | None:
+    if field is not None and number_type(field.annotation) is int:
         ctx.add(path, "the model takes an integer here; use 'low' and 'high', or 'values'")
         return None
-    mean = _number(ctx, section.get("mean"), item, (*path, "mean"))
-    low, high = model_range(item)
-    limits = {key: _number(ctx, section[key], item, (*path, key)) for key in ("low", "high") if key in section}
+    mean = _number(ctx, section.get("mean"), field, (*path, "mean"))
+    low, high = model_range(field)
+    limits = {key: _number(ctx, section[key], field, (*path, key)) for key in ("low", "high") if key in section}
     bounds = {key: value for key, value in limits.items() if value is not None}
-    deviation = _difference(ctx, section.get("deviation"), item, (*path, "deviation"))
+    deviation = _difference(ctx, section.get("deviation"), field, (*path, "deviation"))
     if deviation is not None and not deviation > 0.0:
         ctx.add((*path, "deviation"), f"must be above 0, not {deviation:g}")
     if mean is None or deviation is None or not ctx.sound(path):
@@ -241,9 +241,9 @@ def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: 
     return Normal(float(mean), deviation, float(low), float(high))
 
 
-def model_range(item: Field | None) -> tuple[float, float]:
+def model_range(field: Field | None) -> tuple[float, float]:
     """The range admitted by the model, ends included."""
-    q = item.quantity if item is not None else None
+    q = field.quantity if field is not None else None
     if q is None:
         return -math.inf, math.inf
     lows = [b for b in (q.ge, None if q.gt is None else float(np.nextafter(q.gt, math.inf))) if b is not None]
@@ -251,13 +251,13 @@ def model_range(item: Field | None) -> tuple[float, float]:
     return max(lows, default=-math.inf), min(highs, default=math.inf)
 
 
-def _difference(ctx: Context, amount: Amount | None, item: Field | None, path: Path) -> float | None:
+def _difference(ctx: Context, amount: Amount | None, field: Field | None, path: Path) -> float | None:
     """A difference of values in the model's unit: for a temperature without the offset."""
     if amount is None:
         return None
     if amount.unit is None:
         return amount.value
-    unit = unit_of(item) if item is not None else None
+    unit = unit_of(field) if field is not None else None
     if unit is None:
         ctx.add(path, "the model does not declare a unit here, so it cannot be converted; write a plain number")
         return None

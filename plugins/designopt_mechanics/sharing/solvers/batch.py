@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_mechanics.sharing.solvers.full_matrices import FullMatrices
-from designopt_mechanics.sharing.solvers.pattern import Matrices
+from designopt_mechanics.sharing.solvers.matrices import FullMatrices, Matrices
 from designopt_mechanics.sharing.statement.cost import Cost
 
 Frames = Integers | slice

@@ -13,7 +13,7 @@ import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
 from designopt_mechanics.sharing.solvers.cholesky import solve_definite
-from designopt_mechanics.sharing.solvers.newton import Arrow, Dense, dense, times, transposed_times
+from designopt_mechanics.sharing.solvers.newton import ArrowSystem, DenseSystem, dense, times, transposed_times
 from designopt_mechanics.sharing.statement.convex import ConvexProblem
 
 _ITERATIONS = 100
@@ -207,7 +207,7 @@ def _direction(
     )
     right = np.where(conditions.free, right - transposed_times(conditions.gradients, push), 0.0)
     arrow = conditions.hessian.ndim == 2 and (problem.limits is None or problem.limits.arrow)
-    kind: type[Dense] | type[Arrow] = Arrow if arrow else Dense
+    kind: type[DenseSystem] | type[ArrowSystem] = ArrowSystem if arrow else DenseSystem
     system = kind(conditions.hessian, barrier, conditions.gradients, point.w / point.t, conditions.free)
     solution_columns = system.solve(np.concatenate([conditions.matrix.transpose(0, 2, 1), right[:, :, None]], axis=2))
     columns, particular = solution_columns[:, :, :-1], solution_columns[:, :, -1]

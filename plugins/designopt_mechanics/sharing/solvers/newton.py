@@ -11,7 +11,7 @@ from designopt.arrays import Floats, Mask
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class DenseSystem:
     """``(hessian + diag(barrier) + G^T diag(pull) G) x = right`` of n frames with v variables.
 
     `hessian` (n, v) or (n, v, v), `barrier` (n, v) of the bounds, `gradients` G (n, c, v) of the limits, `pull` (n, c).
@@ -42,7 +42,7 @@ class Dense:
 
 
 @dataclass(frozen=True, eq=False)
-class Arrow:
+class ArrowSystem:
     """The same where the Hessian is diagonal and limit c is of variable c and the last one, or there is no limit."""
 
     hessian: Floats

@@ -10,9 +10,8 @@ from designopt.arrays import Floats, Integers, Mask
 from designopt_mechanics.sharing.solvers.batch import Batch, Variables
 from designopt_mechanics.sharing.solvers.compiled import Kernel, Outcome, kernel
 from designopt_mechanics.sharing.solvers.dual import solve_dual
-from designopt_mechanics.sharing.solvers.full_matrices import FullMatrices, is_full
 from designopt_mechanics.sharing.solvers.interior import solve_interior
-from designopt_mechanics.sharing.solvers.pattern import EntryPattern, Matrices
+from designopt_mechanics.sharing.solvers.matrices import EntryPattern, FullMatrices, Matrices, is_full
 from designopt_mechanics.sharing.statement.convex import ConvexProblem
 from designopt_mechanics.sharing.statement.cost import Cost
 from designopt_mechanics.sharing.statement.formulation import Formulation

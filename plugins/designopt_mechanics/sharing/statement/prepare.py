@@ -19,7 +19,7 @@ _MIN_EFFORT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class SharingProblem:
     """A sharing problem with the rows that can be shared.
 
     `usable` (n,) are the frames with all numbers, `empty` (n,) those of them where a band leaves no activation,
@@ -36,7 +36,7 @@ class Prepared:
     terms: Terms
 
 
-def prepare(balance: MomentBalance, muscles: Muscles, terms: Terms, reserves: Reserves | None) -> Prepared:
+def prepare(balance: MomentBalance, muscles: Muscles, terms: Terms, reserves: Reserves | None) -> SharingProblem:
     """Check that everything fits, and take the numbers of the frames that can be shared. Raises `ValueError`."""
     _check(balance, muscles, terms)
     optimal = np.zeros(len(balance.rows)) if reserves is None else reserves.optimal
@@ -52,7 +52,7 @@ def prepare(balance: MomentBalance, muscles: Muscles, terms: Terms, reserves: Re
     empty = np.asarray(usable & (lower > upper).any(axis=1))
     frames = np.flatnonzero(usable & ~empty)
     solved_balance = _with_rows(balance, rows)
-    return Prepared(
+    return SharingProblem(
         solved_balance,
         left_out,
         replace(reserves, optimal=optimal[rows]) if reserves else Reserves(optimal[rows]),

@@ -16,7 +16,7 @@ from designopt_mechanics.sharing.solvers.solve import FrameSolutions, solve
 from designopt_mechanics.sharing.statement.criteria import MinMax, Reserves
 from designopt_mechanics.sharing.statement.formulate import Balance, formulate
 from designopt_mechanics.sharing.statement.formulation import Formulation, Terms
-from designopt_mechanics.sharing.statement.prepare import Prepared, prepare
+from designopt_mechanics.sharing.statement.prepare import SharingProblem, prepare
 from designopt_mechanics.sharing.static.coupled import coupled
 from designopt_mechanics.sharing.static.diagnose import Diagnosis, diagnose
 from designopt_mechanics.sharing.static.sharing import Sharing
@@ -69,7 +69,7 @@ def share(
 
 
 def _sharing(
-    inputs: Prepared,
+    inputs: SharingProblem,
     muscles: Muscles,
     formulation: Formulation,
     frame_solutions: FrameSolutions,
@@ -131,9 +131,9 @@ def _spread(balance: MomentBalance, frames: NDArray[np.int64], values: NDArray[A
     return all_frames
 
 
-def _within(activations: Floats, work: Balance) -> Floats:
+def _within(activations: Floats, balance: Balance) -> Floats:
     """Activations without the rounding of W h by which they leave their bounds."""
-    return np.asarray(np.clip(activations, work.lower, work.upper))
+    return np.asarray(np.clip(activations, balance.lower, balance.upper))
 
 
 def stationarity(formulation: Formulation, x: Floats, multipliers: Floats, terms: Terms) -> Floats:
@@ -145,7 +145,7 @@ def stationarity(formulation: Formulation, x: Floats, multipliers: Floats, terms
     return np.asarray(np.abs(x - projection).max(axis=1))
 
 
-def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Floats:
+def fitted_scales(balance: Balance, reserves: Reserves, terms: Terms) -> Floats:
     """(k,) the scales s >= 0 of the signals with the least cost over all frames that can be balanced.
 
     The least cost of each frame is a convex function of s, and its derivative is that of the tracking term alone, as
@@ -156,20 +156,20 @@ def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Floats:
 
     tracking = terms.tracking
     assert tracking is not None
-    k = work.matrix.shape[2]
+    k = balance.matrix.shape[2]
     signals = np.where(np.isfinite(tracking.signals), tracking.signals, 0.0)
     power = (signals**2).sum(axis=0)
     columns = np.flatnonzero(power > 0)
     if not len(columns):
         return np.ones(k)
-    first = formulate(work, reserves, terms, np.ones(k))
+    first = formulate(balance, reserves, terms, np.ones(k))
     feasible = solve(first).converged
     size = max(float(power.sum()), 1e-300)
 
     def cost(of_used: Floats) -> tuple[float, Floats]:
         scales = np.ones(k)
         scales[columns] = of_used
-        formulation = formulate(work, reserves, terms, scales)
+        formulation = formulate(balance, reserves, terms, scales)
         frame_solutions = solve(formulation)
         keep = feasible & frame_solutions.converged
         a = frame_solutions.x @ formulation.to_activation.T

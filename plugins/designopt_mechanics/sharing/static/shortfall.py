@@ -56,7 +56,7 @@ def shortfall(formulation: Formulation) -> Shortfall:
         formulation.right_side,
         np.concatenate([formulation.lower, -infinity], axis=1),
         np.concatenate([formulation.upper, infinity], axis=1),
-        None if limits is None else _Widened(limits, m),
+        None if limits is None else _ExtendedLimits(limits, m),
     )
     lack = solve_interior(problem)
     x = lack.x[:, :v]
@@ -99,13 +99,13 @@ def _deficit(formulation: Formulation, combination: Floats, multipliers: Floats,
     return needed_moment.sum(axis=1) - largest_moment.sum(axis=1) - total, np.where(np.isfinite(size), size, np.inf)
 
 
-def closest(formulation: Formulation, lack: Shortfall) -> Floats:
+def closest(formulation: Formulation, shortfall: Shortfall) -> Floats:
     """(n, v) the best of all variables with the least shortfall.
 
     Muscles in the proof stay at their bounds; the criterion chooses among the others. If it fails, the activations of
-    `lack` stay.
+    `shortfall` stay.
     """
-    y = lack.combination * formulation.rows
+    y = shortfall.combination * formulation.rows
     s = np.einsum("nmv,nm->nv", formulation.matrix, y)
     counts = np.abs(s) > _FREE * np.abs(s).max(axis=1, keepdims=True)
     bound = np.where(s > 0, formulation.upper, formulation.lower)
@@ -113,13 +113,13 @@ def closest(formulation: Formulation, lack: Shortfall) -> Floats:
     left = ConvexProblem(
         problem.objective,
         problem.matrix,
-        formulation.right_side - lack.missing / formulation.rows,
+        formulation.right_side - shortfall.missing / formulation.rows,
         np.where(counts, bound, formulation.lower),
         np.where(counts, bound, formulation.upper),
         problem.limits,
     )
     interior_solution = solve_interior(left)
-    return np.where(interior_solution.converged[:, None], interior_solution.x, lack.x)
+    return np.where(interior_solution.converged[:, None], interior_solution.x, shortfall.x)
 
 
 def strength_factors(formulation: Formulation, passive: Floats, least: float = 1.0) -> Floats:
@@ -142,7 +142,7 @@ def strength_factors(formulation: Formulation, passive: Floats, least: float = 1
         -passive_rows,
         np.concatenate([formulation.lower, np.zeros((frames, 1))], axis=1),
         np.concatenate([formulation.upper, np.full((frames, 1), 1.0 / least)], axis=1),
-        None if limits is None else _Widened(limits, 1),
+        None if limits is None else _ExtendedLimits(limits, 1),
     )
     interior_solution = solve_interior(problem)
     d = interior_solution.x[:, -1]
@@ -151,7 +151,7 @@ def strength_factors(formulation: Formulation, passive: Floats, least: float = 1
 
 
 @dataclass(frozen=True, eq=False)
-class _Widened:
+class _ExtendedLimits:
     """Limits of the first variables, where more follow."""
 
     limits: AllLimits

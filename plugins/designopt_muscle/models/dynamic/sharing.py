@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.collocation import TrajectoryProblem
 from designopt.collocation.statement.mesh import SchemeName
-from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, Unusable, model
+from designopt.plugin import Declaration, Diverged, InputFile, InvalidDesign, InvalidSetting, Unusable, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.dynamic_sharing.equations import DynamicTrial
@@ -38,7 +38,7 @@ from designopt_muscle.models.dynamic.muscles import dynamic_muscles, fibre_lengt
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.sharing_files import as_mistakes
-from designopt_muscle.models.static_inputs import SharingScenario
+from designopt_muscle.models.sharing_inputs import SharingScenario
 from designopt_muscle.models.trial import Trial, TrialFrames, bundled, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model
 
@@ -186,13 +186,13 @@ class DynamicSharingModel:
         with as_mistakes({name: conditions.get(name) for name in _FILES}):
             return self._notes(conditions)
 
-    def declares(self) -> Declared:
+    def declares(self) -> Declaration:
         """The factors are inputs."""
         inputs = {
             name: Q("", f"factor on the {SCALED[factor.scales]} of {', '.join(factor.muscles)}", gt=0)
             for name, factor in self.factors.items()
         }
-        return Declared(inputs=inputs, optional=frozenset(inputs))
+        return Declaration(inputs=inputs, optional=frozenset(inputs))
 
     def evaluate(
         self, design: DynamicDesign, scenario: DynamicScenario, arrays: Set[str] = frozenset()
