@@ -393,6 +393,20 @@ def test_paper_has_the_decision_on_one_page_and_headings_with_what_they_head(bro
     assert [page[-1] for page in pages if page[-1] in headings] == []
 
 
+def test_a_table_beyond_two_sheets_is_not_printed_in_tiny_letters(browser: Any, tmp_path: Path) -> None:
+    def table(title: str, columns: int) -> Table:
+        return Table(title, tuple(f"figure_{i} [N m]" for i in range(columns)), ((1234.5,) * columns,))
+
+    path = tmp_path / "report.html"
+    analysis = Section("Analysis", tables=(table("Wide", 30), table("Narrow", 4)))
+    path.write_text(render(grid(), [analysis, Section("Record")]), encoding="utf-8")
+    browser.get(path.as_uri())
+    text = "\n".join(line for page in printed(browser, complete=True) for line in page)
+    assert text.count("too wide for paper") == 1
+    assert "figure_3" in text
+    assert "figure_20" not in text
+
+
 def test_the_figure_of_a_long_answer_keeps_its_height_and_titles_on_its_sheet(browser: Any, tmp_path: Path) -> None:
     """With three baselines and many limits, words and tables shrink, not the figure."""
     columns = ("", "robust", "unit", *(f"rule {i} (baseline), violates limits" for i in range(3)))
@@ -424,6 +438,30 @@ def test_the_figure_of_a_long_answer_keeps_its_height_and_titles_on_its_sheet(br
     finally:
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
     assert browser.execute_script("return document.querySelector('.tables').style.zoom") == ""
+
+
+def test_a_drawing_in_space_fills_its_figure_on_every_screen(browser: Any, tmp_path: Path) -> None:
+    """A long flat one is nearer on a wide screen than on a narrow one, in both projections."""
+    ends = np.array([[[0.0, 0.0, 0.0], [2.0, 0.3, 0.5]], [[0.2, 0.0, 0.0], [2.0, 0.4, 0.5]]])
+    motion = draw(DrawnMotion(np.array([0.0, 1.0]), {"body": ends}))
+    parallel_eye = {"eye": {"x": 0.5, "y": -1.6, "z": 0.2}, "projection": {"type": "orthographic"}}
+    scene = {**motion["layout"]["scene"], "camera": parallel_eye}
+    figures = (Figure("Seen", motion), Figure("Parallel", {**motion, "layout": {**motion["layout"], "scene": scene}}))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Space", figures=figures)]), encoding="utf-8")
+    read = """return [...document.querySelectorAll('.plot')].map(plot => plot._fullLayout.scene)
+        .map(scene => [Math.hypot(...Object.values(scene.camera.eye)), scene.aspectratio.x])"""
+    sizes = {}
+    try:
+        for width in (1200, 420):
+            sized(browser, width, 900)
+            open_page(browser, path)
+            (distance, _), (_, length) = browser.execute_script(read)
+            sizes[width] = distance, length
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert sizes[1200][0] < sizes[420][0]
+    assert sizes[420][1] < sizes[1200][1] <= 1200 / 200
 
 
 def test_a_motion_drawn_to_scale_fills_its_figure_on_paper(browser: Any, tmp_path: Path) -> None:

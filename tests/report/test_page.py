@@ -217,6 +217,16 @@ def test_a_table_without_rows_is_its_note() -> None:
     assert [tag for tag, _ in page.elements if tag in ("table", "th")] == []
 
 
+def test_a_wide_table_has_no_columns_without_a_value_but_its_file_has_them() -> None:
+    columns = tuple(f"column {i}" for i in range(12))
+    table = Table("T", columns, ((*range(9), "–", math.nan, "x"), (*range(9), "–", "", 0.0)))
+    page = Page(render(EMPTY, [Section("S", tables=(table, replace(table, columns=columns[:2], rows=((1, "–"),))))]))
+    assert sum(tag == "th" for tag, _ in page.elements) == 10 + 2
+    link = next(a["href"] for t, a in page.elements if t == "a" and "download" in a)
+    assert link is not None
+    assert "column 9" in unquote(link)
+
+
 def test_rows_beyond_the_first_ones_are_folded_until_the_reader_asks_for_them() -> None:
     table = Table("T", ("a",), tuple((i,) for i in range(6)), visible_rows=5, folded_from=2)
     page = Page(render(EMPTY, [Section("S", tables=(table, replace(table, folded_from=5)))]))

@@ -8,6 +8,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +16,9 @@ import numpy as np
 
 from designopt.report.labels import number
 from designopt.report.section import Figure, Table
+
+#: A table of more columns is wide.
+MOST_COLUMNS = 10
 
 
 def figure_data(figure: Figure, name: str) -> dict[str, Any]:
@@ -26,7 +30,7 @@ def figure_data(figure: Figure, name: str) -> dict[str, Any]:
         "name": name,
         "designs": {str(k): as_plain(v) for k, v in figure.designs.items()},
     }
-    return data if figure.brushed is None else {**data, "brushed": _brush_table(figure.brushed)}
+    return data if figure.brushed is None else {**data, "brushed": _brush_table(without_empty_columns(figure.brushed))}
 
 
 def _brush_table(table: Table) -> dict[str, Any]:
@@ -57,6 +61,15 @@ def csv_link(table: Table) -> str:
 def is_number(value: Any) -> bool:
     """Whether a cell of a table is a number; true and false are not."""
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def without_empty_columns(table: Table) -> Table:
+    """A wide table without the columns that have no value in any row."""
+    if len(table.columns) <= MOST_COLUMNS or not table.rows:
+        return table
+    indices = [k for k in range(len(table.columns)) if any(number(row[k]) not in ("", "–") for row in table.rows)]
+    rows = tuple(tuple(row[k] for k in indices) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[k] for k in indices), rows=rows)
 
 
 def as_plain(value: Any) -> Any:

@@ -131,6 +131,23 @@
     }
   }
 
+  // A drawing in space to scale fills what its figure has beside the labels of the axes: Plotly's view is 2 units high in
+  // parallel projection, and in perspective as high as the distance times 2 tan(45°/2).
+  function fitScene({scene, sliders}, width, height) {
+    if (scene?.aspectmode !== "manual" || !scene.camera) return;
+    const {eye, center: {x, y, z} = {x: 0, y: 0, z: 0}, up = {x: 0, y: 0, z: 1}, projection} = scene.camera;
+    const cross = ([a, b, c], [d, e, f]) => [b * f - c * e, c * d - a * f, a * e - b * d];
+    const unit = vector => vector.map(v => v / Math.hypot(...vector));
+    const forward = [x - eye.x, y - eye.y, z - eye.z], right = unit(cross(forward, [up.x, up.y, up.z])), above = unit(cross(right, forward));
+    const extent = direction => direction.reduce((sum, v, i) => sum + Math.abs(v) * scene.aspectratio["xyz"[i]], 0);
+    const parallel = projection?.type === "orthographic", shown = height - (sliders?.length ? (width < 500 ? 240 : 170) : 70);
+    const visible = parallel ? 2 : 2 * Math.tan(Math.PI / 8) * Math.hypot(...forward); // over the height of the figure
+    const fill = (parallel ? 1 : 0.8) * Math.min((width - Math.min(200, 0.34 * width)) / extent(right), (shown - 70) / extent(above)) * visible / shown;
+    if (width < 500) for (const letter of "xyz") Object.assign(scene[`${letter}axis`] ??= {}, {nticks: 4, tickfont: {size: 10}, title: {...scene[`${letter}axis`]?.title, font: {size: 12}}});
+    if (parallel) for (const letter of "xyz") scene.aspectratio[letter] *= fill;
+    else for (const letter of "xyz") eye[letter] /= Math.min(fill, 1.6);
+  }
+
   // The rows of a legend above a plot, of a figure this wide.
   function legendRows({data, layout: {legend, showlegend}}, width) {
     if (showlegend === false || legend?.orientation !== "h") return 0;
@@ -155,7 +172,7 @@
     plot.style.height = `${inner + margin}px`;
     titles.forEach((title, i) => {
       const left = i % 2 ? 0.6 : 0, top = 1 - Math.floor(i / 2) * (height + space), number = i ? i + 1 : "";
-      Object.assign(layout[`xaxis${number}`], {domain: [left, left + 0.4], title: i + 2 < titles.length ? {} : layout[`xaxis${titles.length}`].title});
+      Object.assign(layout[`xaxis${number}`], {domain: [left, left + 0.4], showticklabels: i + 2 >= titles.length, title: i + 2 < titles.length ? {} : layout[`xaxis${titles.length}`].title});
       layout[`yaxis${number}`].domain = [top - height, top];
       Object.assign(title, {x: left, y: top});
     });
@@ -333,6 +350,7 @@
     for (const trace of shown.frames.length ? [] : shown.data) if (/text/.test(trace.mode)) trace.cliponaxis ??= false;
     fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth);
     fitCells(shown, printing ? 680 : figure.plot.clientWidth);
+    fitScene(shown.layout, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || !printing && figure.element.closest("#overview-1")) fitLegend(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
@@ -585,6 +603,7 @@
     printing = true;
     root.classList.add("printing");
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
+      table.closest(".table")?.classList.toggle("beyond-paper", table.offsetWidth > 2 * 686);
       table.classList.toggle("tight", table.offsetWidth > 1.2 * 686);
       if (table.offsetWidth > 686) table.style.zoom = 686 / table.offsetWidth;
     }

@@ -23,7 +23,7 @@ from designopt.report.colours import CATEGORIES, THEMED
 from designopt.report.designs import all_missing
 from designopt.report.labels import ONLY_DESIGN, hover_columns, number
 from designopt.report.page.beside_answer import figures_beside_answer
-from designopt.report.page.data import as_plain, csv_link, figure_data, is_number, script_json
+from designopt.report.page.data import as_plain, csv_link, figure_data, is_number, script_json, without_empty_columns
 from designopt.report.page.packing import Packing, packed
 from designopt.report.page.selectors import page_selectors
 from designopt.report.parts import failures, record
@@ -270,6 +270,7 @@ def page(
     environment.filters |= {
         "number": number,
         "csv": csv_link,
+        "without_empty_columns": without_empty_columns,
         "kept": lambda figure, name: packing.add(figure_data(figure, name)),
         "json": lambda data: Markup(script_json(data)),  # it contains no "<"
         "paragraphs": lambda text: [p for p in re.split(r"\n\s*\n", text) if p.strip()],

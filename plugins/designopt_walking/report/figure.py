@@ -16,9 +16,9 @@ from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_walking.report.sides import STYLES, side_names, which_leg
 
-#: What a reader of any predicted walk must know.
+#: What a reader of any computed walk must know.
 ASSUMPTIONS = (
-    "A predicted walk is a local optimum of the stated cost: other walks, some of them cheaper, may exist.",
+    "A computed walk is a local optimum of the stated cost: other walks, some of them cheaper, may exist.",
     "The model is planar, each foot is one rigid body, tendons are rigid unless the study makes them compliant. As "
     "distributed, the model of the walker is not for research or clinical use.",
 )

@@ -11,7 +11,7 @@ from designopt_walking.report.sides import STYLES
 
 #: Panels beside each other.
 COLUMNS = 3
-#: Pixels between two rows, for tick labels and titles, and of the margins above and below all.
+#: Pixels between two rows, for titles and the tick labels below the last ones, and of the margins above and below all.
 GAP, MARGIN = 48, 116
 
 
@@ -44,7 +44,12 @@ def panels(titles: Sequence[str], draw: Callable[[int], Sequence[dict[str, Any]]
             data.append({**trace, **legend, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
         last = i + COLUMNS >= len(titles)
         axes[f"xaxis{suffix}"] = axis(
-            "cycle [%]" if last else "", domain=[left, left + width], anchor=f"y{suffix}", range=[0, 100], dtick=50
+            "cycle [%]" if last else "",
+            domain=[left, left + width],
+            anchor=f"y{suffix}",
+            range=[0, 100],
+            dtick=50,
+            showticklabels=last,
         )
         axes[f"yaxis{suffix}"] = axis("", domain=[upper - height, upper], anchor=f"x{suffix}", **axes_of)
         annotations.append(

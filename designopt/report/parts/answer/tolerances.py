@@ -245,11 +245,13 @@ def _effects(result: Result, neighbours: ToleranceResults, label_by_index: dict[
     """Variance explained by each parameter, for the chosen designs."""
     labels = [*(o.name for o in result.problem.objectives), *(["limits"] if result.problem.constraints else [])]
     rows = []
+    space = result.problem.space
     for index, label in label_by_index.items():
+        active = space.active(result.outcomes.X[[int(neighbours.rows[index])]])[0]
         for name, shares in zip(neighbours.names, neighbours.effects[index], strict=True):
-            rows.append(
-                (label, name, *("–" if np.isnan(v) else round(100.0 * float(v), 1) for v in shares[: len(labels)]))
-            )
+            if active[space.names.index(name)]:
+                cells = ("–" if np.isnan(v) else round(100.0 * float(v), 1) for v in shares[: len(labels)])
+                rows.append((label, name, *cells))
     return Table(
         "Variance explained by the parameters [%]",
         ("design", "parameter", *labels),

@@ -77,7 +77,7 @@ class Scene:
                 {name: coordinates_of(name, 3) for name in self.lines},
                 wires=None if self.wires is None else coordinates_of(self.wires, 4),
                 values=values,
-                forces={name: coordinates_of(name, 4) for name in self.forces},
+                forces={name.replace("_", " "): coordinates_of(name, 4) for name in self.forces},
                 axes=components,
                 **colour_range,
             )
