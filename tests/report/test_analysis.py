@@ -231,7 +231,7 @@ def test_chosen_designs_are_listed_with_the_meaning_of_their_rules() -> None:
     section = decision(bent())
     assert section is not None
     assert section.findings == (
-        "knee, utopia l2, topsis vector and topsis minmax pick design 2: width 22 mm and height 0.2 m give mass 2 kg "
+        "Knee, utopia l2, topsis vector and topsis minmax pick design 2: width 22 mm and height 0.2 m give mass 2 kg "
         "and sag 2 mm.",
         "All rules agree.",
     )

@@ -61,3 +61,12 @@ def test_values_that_the_model_refuses_are_invalid_with_its_words() -> None:
 
 def test_the_report_states_that_there_are_no_failures() -> None:
     assert failures(six_designs()).introduction == "Every evaluation gave a result."  # type: ignore[union-attr]
+
+
+def test_a_design_without_a_finite_objective_is_named_beside_evaluations_that_all_gave_results() -> None:
+    result = beam_result([(10.0, 0.1), (20.0, 0.2)], {"mass": [1.0, np.inf], "sag": [2.0, 1.0]})
+    assert dict(overview(result).facts)["failed designs"] == "1"
+    section = failures(result)
+    assert section is not None
+    assert section.introduction == "Every evaluation gave a result."
+    assert section.findings[0].startswith("'mass' is not a finite number for 1 of 2 designs")

@@ -33,7 +33,8 @@ LIMIT = StudyConstraint("low", Expression.parse("height"), use("aggregation", "w
 def study(points=POINTS, **fields):
     """Every design from 0 to 0.9 is on the front; the last one is at the limit."""
     arguments = {"tolerances": OFF, "constraints": (LIMIT,), **fields}
-    return make_study(minimize=("height", "2 - slope"), names=("a",), stages=(listed(points),), **arguments)
+    arguments = {"minimize": ("height", "2 - slope"), **arguments}
+    return make_study(names=("a",), stages=(listed(points),), **arguments)
 
 
 def on_record(result):
@@ -361,3 +362,12 @@ def test_an_equality_is_beyond_its_limit_on_both_sides_and_within_it_has_no_marg
     assert combined[0] == pytest.approx(2.0 * combined[2])
     assert combined[1] == alone[1]
     assert combined[3] > combined[0] > 0.0
+
+
+def test_round_off_in_the_spread_of_an_objective_reads_zero(tmp_path):
+    result = run_study(study(minimize=("height", "0.1 + 0 * slope")), tmp_path / "s")
+    assert 0.0 < result.tolerated().spread[:, 1].max() < 1e-15
+    columns, rows = tolerances(result).tables[0].columns, tolerances(result).tables[0].rows
+    assert columns[-1] == "spread"
+    assert {row[-1] for row in rows} == {0.0}
+    assert all(row[columns.index("spread")] > 0.0 for row in rows)

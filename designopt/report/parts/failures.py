@@ -15,6 +15,7 @@ from designopt.plugin import report_part
 from designopt.problem import STATUSES
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import hover, number, parameter_label, plain, status_text, thinned
+from designopt.report.no_design import without_number
 from designopt.report.parts.designs.map import scale_of
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
@@ -35,7 +36,9 @@ def failures(result: Result) -> Section | None:
         return None
     lost = result.status != "ok"
     if not lost.any():
-        return Section("Failures", introduction="Every evaluation gave a result.", on_request=True)
+        clause = without_number(result)  # of a design that counts as failed nevertheless
+        findings = (f"{clause}.",) if clause else ()
+        return Section("Failures", introduction="Every evaluation gave a result.", findings=findings, on_request=True)
     invalid = result.status == "invalid"
     failed = lost & ~invalid
     facts = []

@@ -23,7 +23,6 @@ from designopt.report.labels import (
     thinned,
 )
 from designopt.report.parts.answer.best import describe
-from designopt.report.parts.answer.limits import sentence
 from designopt.report.parts.designs.convergence import OBJECTIVES, reference_words
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import selected
@@ -108,7 +107,8 @@ def _select(result: Result, F: Floats, front: Rows) -> tuple[dict[str, int | Non
     for index, labels in labels_by_index.items():
         verb = "pick" if len(labels) > 1 else "picks"
         picked = int(front[index])
-        findings.append(sentence(f"{listed(labels)} {verb} design {picked}: {describe(result, picked)}"))
+        text = f"{listed(labels)} {verb} design {picked}: {describe(result, picked)}."
+        findings.append(text[0].upper() + text[1:])
     if len(labels_by_index) == 1 and len(selection) > 1:
         findings.append("All rules agree.")
     return selection, findings
@@ -119,7 +119,7 @@ def _robust(result: Result) -> list[str]:
     row = result.most_robust()
     if row is None:
         return ["Robust: no design has neighbours yet."]
-    return [sentence(f"robust picks design {row}: {describe(result, row)}")]
+    return [f"Robust picks design {row}: {describe(result, row)}."]
 
 
 def _volume(result: Result, F: Floats) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:

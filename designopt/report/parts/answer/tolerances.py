@@ -22,6 +22,8 @@ from designopt.store.views.tolerances import ENOUGH, ToleranceResults, enough_fo
 from designopt.study.sections.tolerances import ASSUMED
 from designopt.study.study import Tolerance
 
+#: Standard deviation of an objective, relative to its worst value, up to which it is round-off.
+_ROUND_OFF = 1e-12
 #: Where designs lie that no rule chose.
 _ON, _BEHIND = "of the front", "behind the front"
 
@@ -247,6 +249,7 @@ def _table(result: Result, neighbours: ToleranceResults, order: list[int], label
     """Results of the neighbours, design by design: the chosen ones, then others of the front and behind it."""
     signs = np.array([o.sign for o in result.problem.objectives])
     values, worst, spread = objective_values(result), neighbours.worst(signs), neighbours.spread
+    spread = np.where(spread <= _ROUND_OFF * np.abs(worst), 0.0, spread)
     labels = objective_labels(result.problem)
     head = ["design", "row", "neighbours feasible", "share [%]", "matters most"]
     head += [name for label in labels for name in (label, "worst", "spread")]
@@ -270,11 +273,9 @@ def _effects(result: Result, neighbours: ToleranceResults, label_by_index: dict[
     for index, label in label_by_index.items():
         active = space.active(result.outcomes.X[[int(neighbours.rows[index])]])[0]
         for name, shares in zip(neighbours.names, neighbours.effects[index], strict=True):
-            if not active[space.names.index(name)]:
-                continue
-            rows.append(
-                (label, name, *("–" if np.isnan(v) else round(100.0 * float(v), 1) for v in shares[: len(labels)]))
-            )
+            if active[space.names.index(name)]:
+                cells = ("–" if np.isnan(v) else round(100.0 * float(v), 1) for v in shares[: len(labels)])
+                rows.append((label, name, *cells))
     return Table(
         "Variance explained by the parameters [%]",
         ("design", "parameter", *labels),
