@@ -68,15 +68,15 @@ class RecordedPosture:
 
     def cause(self) -> str:
         """The mistake in the columns that explains best why no foot stands, with its remedy; "" without one."""
-        recorded = self._misfit(self.motion, self.forces)
-        if recorded < _DOUBTFUL:
+        misfit_as_recorded = self._misfit(self.motion, self.forces)
+        if misfit_as_recorded < _DOUBTFUL:
             return ""
         causes = {
             clause: self._misfit(motion, forces)
             for clause, motion, forces in _corrections(self.walker, self.motion, self.forces)
         }
         clause = min(causes, key=causes.__getitem__)
-        if causes[clause] > min(_WALKS, _EXPLAINED * recorded):
+        if causes[clause] > min(_WALKS, _EXPLAINED * misfit_as_recorded):
             return ""
         return f"in the recorded posture no foot stands still on the ground; {clause}: then one does"
 
@@ -104,16 +104,16 @@ def _corrections(walker: Walker, motion: Values, forces: Values) -> Iterator[tup
     exchanges = [*combinations(angles, 2), *product(angles, middle)]
     translations = [name for name in walker.coordinates if name not in walker.angles]
     for names in [*((name,) for name in angles), *pairs]:
-        verb, them = ("has", "it") if len(names) == 1 else ("have", "them")
-        clause = f"{' and '.join(names)} {verb} the opposite sign; reverse {them}"
+        verb, object_form = ("has", "it") if len(names) == 1 else ("have", "them")
+        clause = f"{' and '.join(names)} {verb} the opposite sign; reverse {object_form}"
         yield clause, {**motion, **{name: -motion[name] for name in names}}, forces
     for name in angles:
         if np.ptp(motion[name]) < _SMALL:
             clause = f"{name} is in radians in a table that says degrees; multiply it by 57.3"
             yield clause, {**motion, name: np.degrees(motion[name])}, forces
     for first, second in (*exchanges, *combinations(translations, 2)):
-        exchanged = {first: motion[second], second: motion[first]}
-        yield f"{first} and {second} are exchanged; exchange them again", {**motion, **exchanged}, forces
+        columns = {first: motion[second], second: motion[first]}
+        yield f"{first} and {second} are exchanged; exchange them again", {**motion, **columns}, forces
     if sum(force.sum() for name, force in forces.items() if name.startswith("ground_y")) > 0.0:
         by_side = {name: forces[f"{name[:-1]}{'l' if name.endswith('r') else 'r'}"] for name in forces}
         yield "the ground forces are those of the other foot; exchange the sides of one file", motion, by_side
