@@ -85,7 +85,7 @@ def test_inverse_dynamics_of_a_trial_is_that_of_newton_and_euler(analysed: Analy
 
 def test_each_plate_carries_its_hand_or_foot(analysed: Analysis) -> None:
     for bearing in analysed.plates.bearings:
-        assert {bearing.segments[k] for k in np.unique(bearing.which)} == {bearing.plate}
+        assert {bearing.segments[k] for k in np.unique(bearing.segment_indices)} == {bearing.plate}
 
 
 def test_skin_motion_leaves_residual_loads_that_filters_reduce(analysed: Analysis, by_lengths: Analysis) -> None:
