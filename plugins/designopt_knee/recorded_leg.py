@@ -98,10 +98,11 @@ def clearance_remarks(gait: Gait, g: Mapping[str, float], window: tuple[float, f
     lowest = float(toe.min())
     if least < lowest - _NEAR or gait.warnings or leg_remarks(gait, g):
         return []
+    height = f"{1e3 * abs(lowest):.1f} mm {'above' if lowest >= 0.0 else 'below'} the ground"
     return [
         f"toe_clearance is to be at least {1e3 * least:.3g} mm, and in the recorded swing itself the toe of this leg is"
-        f" {1e3 * lowest:.1f} mm above the ground at {100.0 * PHASE[np.argmin(toe)]:.0f} % of the cycle: lower the"
-        " limit, or check foot_length and the other lengths"
+        f" {height} at {100.0 * PHASE[np.argmin(toe)]:.0f} % of the cycle: lower the limit, or check foot_length and"
+        " the other lengths"
     ]
 
 

@@ -196,3 +196,5 @@ def test_a_limit_of_the_toe_near_that_of_the_recorded_swing_is_a_remark(gait: Ga
     assert "is to be at least 10 mm" in remark
     assert knee.study_remarks(["foot_length"], {"toe_clearance": (0.02, None)}) == []
     assert knee.study_remarks([], {"rho": (None, None)}) == []
+    shorter = replace(knee, parameters={"foot_length": 0.42})
+    assert "mm below the ground at" in " ".join(shorter.study_remarks(["stiffness"], {"toe_clearance": (0.01, None)}))
