@@ -1,6 +1,7 @@
 """Plugins: what a declaration yields, how installed ones are found without an import, how mistakes are told."""
 
 import importlib.metadata
+import re
 import subprocess
 import sys
 import zipfile
@@ -28,6 +29,7 @@ from designopt.plugin import (
     report_part,
     solver,
 )
+from designopt.plugin.error_location import error_line
 from designopt.plugin.signature import typed_dict
 from designopt.study.language.checking.settings import describe
 
@@ -598,3 +600,10 @@ def test_a_byte_order_mark_is_not_text():
     assert InputFile("a.csv", b"\xef\xbb\xbfx\n").text() == "x\n"
     with pytest.raises(UnicodeDecodeError):
         InputFile("a.bin", b"\xff\xfe").text()
+
+
+def test_an_error_in_code_without_a_file_is_located_in_the_users_line() -> None:
+    generated = compile("raise ValueError('bad name')", "<string>", "exec")
+    with pytest.raises(ValueError, match="bad name") as raised:
+        exec(generated)  # as the generated __init__ of a dataclass
+    assert re.fullmatch(r".*test_plugin\.py:\d+: ValueError: bad name", error_line(raised.value))

@@ -21,8 +21,8 @@ def _libraries() -> tuple[str, ...]:
 
 
 def is_user_file(file: str) -> bool:
-    """Whether a code file belongs neither to designopt nor to a library."""
-    return not (file.startswith((_SUITE, *_libraries(), "<frozen")) or "site-packages" in file)
+    """Whether a code file belongs neither to designopt nor to a library, nor is code without a file (`<string>`)."""
+    return not (file.startswith((_SUITE, *_libraries(), "<")) or "site-packages" in file)
 
 
 def user_frames(error: BaseException) -> list[tuple[FrameType, int]]:

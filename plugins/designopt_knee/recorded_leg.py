@@ -64,7 +64,7 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
     hip_y, sole = posture["hip"][1], sole_height(posture)
     lowest = float(sole.min())
     leg = float(np.hypot(posture["ankle"][0] - posture["hip"][0], posture["ankle"][1] - hip_y).max())
-    remarks = [] if gait.warnings else _posture_remarks(posture)
+    remarks = [*_length_remarks(g), *([] if gait.warnings else _posture_remarks(posture))]
     lengths = f"hip to ankle {leg:.3f} m, hip height {hip_y.min():.3f} to {hip_y.max():.3f} m"
     if lowest > _ABOVE:
         return [
@@ -98,10 +98,11 @@ def clearance_remarks(gait: Gait, g: Mapping[str, float], window: tuple[float, f
     lowest = float(toe.min())
     if least < lowest - _NEAR or gait.warnings or leg_remarks(gait, g):
         return []
+    height = f"{1e3 * abs(lowest):.1f} mm {'above' if lowest >= 0.0 else 'below'} the ground"
     return [
         f"toe_clearance is to be at least {1e3 * least:.3g} mm, and in the recorded swing itself the toe of this leg is"
-        f" {1e3 * lowest:.1f} mm above the ground at {100.0 * PHASE[np.argmin(toe)]:.0f} % of the cycle: lower the"
-        " limit, or check foot_length and the other lengths"
+        f" {height} at {100.0 * PHASE[np.argmin(toe)]:.0f} % of the cycle: lower the limit, or check foot_length and"
+        " the other lengths"
     ]
 
 
@@ -130,6 +131,18 @@ def _likely_cause(gait: Gait, g: Mapping[str, float]) -> str:
     if causes[clause] > min(_WALKS, _EXPLAINED * misfit_as_recorded):
         return ""
     return f"the recorded leg does not walk: {clause}; then the foot stands, and moves with the belt"
+
+
+def _length_remarks(g: Mapping[str, float]) -> list[str]:
+    """A sentence on a thigh (to E, above the knee) longer than the shank (from F): of a person they are alike between
+    the joints (0.245 and 0.246 of the height: Winter 2009, Biomechanics and Motor Control of Human Movement, 4.1)."""
+    thigh, shank = g["thigh_length"], g["shank_length"]
+    if thigh <= shank:
+        return []
+    return [
+        f"gait: thigh_length {thigh:.3f} m (hip to E) is longer than shank_length {shank:.3f} m (F to ankle), and E"
+        " lies above the knee: are they exchanged?"
+    ]
 
 
 def _posture_remarks(posture: Posture) -> list[str]:

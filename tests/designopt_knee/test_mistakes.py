@@ -196,3 +196,14 @@ def test_a_limit_of_the_toe_near_that_of_the_recorded_swing_is_a_remark(gait: Ga
     assert "is to be at least 10 mm" in remark
     assert knee.study_remarks(["foot_length"], {"toe_clearance": (0.02, None)}) == []
     assert knee.study_remarks([], {"rho": (None, None)}) == []
+    long_foot = replace(knee, parameters={"foot_length": 0.42})
+    assert "mm below the ground at" in " ".join(long_foot.study_remarks(["stiffness"], {"toe_clearance": (0.01, None)}))
+
+
+def test_a_thigh_longer_than_the_shank_is_a_remark(gait: Gait) -> None:
+    file = InputFile("cycle.csv", text_of(cycle(gait)).encode())
+    knee = FourBarKnee(gait=file, parameter_set="substitute_v2")
+    assert knee.remarks({}) == []
+    changed = replace(knee, parameters={"thigh_length": 0.475, "shank_length": 0.385})
+    remarks = changed.remarks({})
+    assert any("thigh_length 0.475 m (hip to E) is longer than shank_length 0.385 m" in remark for remark in remarks)

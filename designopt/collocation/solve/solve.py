@@ -33,6 +33,9 @@ from designopt.interrupts import HostHandlers
 
 #: Error estimate above which only its order of magnitude is correct (measured on the cart-pole).
 COARSE = 1e-3
+#: Error estimate above which an optimum may live on the errors of its mesh: a boat in a current crossed 25 % late, or
+#: 4 % late, with pulses of a single interval (estimates 0.05).
+WRONG = 1e-2
 #: A run with a larger multiple of the sum of its segments' differences has left an unstable motion.
 UNSTABLE = 1e3
 #: Segments with a larger multiple of the estimate contradict it; smaller errors than SMALL are ignored.
@@ -124,7 +127,7 @@ def checked(problem: TrajectoryProblem, functions: ProblemFunctions, solution: S
         for phase in problem.phases
         if not is_determined(phase.system)
     )
-    doubts += (*_not_finite(solution), *between)
+    doubts += (*_wrong_mesh(solution), *_not_finite(solution), *between)
     timing = {**solution.timing, "check": time.perf_counter() - begin}
     return replace(
         solution,
@@ -168,6 +171,15 @@ def _oscillating(phase_solution: PhaseSolution) -> Iterator[str]:
         yield (
             f"oscillating_control: {o.control} of {phase_solution.name} {how} from {o.begin:.6g} to"
             f" {o.end:.6g} s, by up to {o.swing:.3g}{unit}{violation}: {against_ringing(phase_solution, [o.control])}"
+        )
+
+
+def _wrong_mesh(solution: Solution) -> Iterator[str]:
+    """A warning about a mesh so coarse that the optimum may be one of its errors."""
+    if WRONG < solution.error_estimate < math.inf:
+        yield (
+            f"coarse_mesh: the error estimate is {solution.error_estimate:.1e}, and an optimum may live on such errors"
+            " (pulses of an interval in a control): take more intervals, refine, or try other guesses (starts)"
         )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from small_motions import block, motion, solve
 
+from designopt import collocation
 from designopt.collocation import (
     Constraint,
     Integral,
@@ -18,6 +19,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     linked,
 )
+from designopt.dynamics.system import System, Variable
 
 pytestmark = pytest.mark.usefixtures("silent")
 
@@ -216,3 +218,24 @@ def test_a_table_that_is_used_beyond_its_grid_is_named_once(kind, end):
     excursions = [warning for warning in solution.warnings if warning.startswith("beyond_table")]
     text = "the table 'drag', whose grid of x is from -1 to 1.5, is extrapolated to"
     assert excursions == ([] if end == 1.0 else [f"beyond_table: {text} {end:g} in motion at 1 s"])
+
+
+def test_an_optimum_that_may_live_on_the_errors_of_its_mesh_is_doubted():
+    """Zermelo's boat in a linear current (Bryson & Ho 1975, section 2.7: 5.46): two ways around with theta in
+    [-1, 8] rad, one late with pulses of an interval; a guess of the heading finds the right one."""
+    x, y, theta = (ca.SX.sym(name) for name in ("x", "y", "theta"))
+    boat = System.from_expressions(
+        "boat",
+        states=[(Variable("x", ""), x, ca.cos(theta) - y), (Variable("y", ""), y, ca.sin(theta))],
+        controls=[(Variable("theta", "rad", -1.0, 8.0), theta)],
+    )
+    ends = {"initial": {"x": 3.66, "y": -1.86}, "final": {"x": 0.0, "y": 0.0}, "tf": (1.0, 20.0)}
+
+    def crossing(**guess):
+        return collocation.solve(TrajectoryProblem([Phase(boat, **ends, **guess)], cost=lambda end: end.tf))
+
+    late, right = crossing(), crossing(guess={"theta": (1.8, 4.2)})
+    assert right.objective == pytest.approx(5.457865, abs=1e-6)
+    assert right.warnings == ()
+    assert late.objective > 1.01 * right.objective
+    assert any(warning.startswith("coarse_mesh: the error estimate is ") for warning in late.warnings)
