@@ -52,9 +52,9 @@ def _mean_plus_deviation_weights(values: Floats, *, times: Times = TIMES) -> Flo
 
 def _ordered(values: Floats, weights: Floats) -> Floats:
     """Weights in the order of the scenarios, from `weights` (scenarios,) in descending order of value."""
-    placed = np.empty_like(values)
-    np.put_along_axis(placed, np.argsort(-values, axis=1, kind="stable"), weights[None], axis=1)
-    return placed
+    sorted_values = np.empty_like(values)
+    np.put_along_axis(sorted_values, np.argsort(-values, axis=1, kind="stable"), weights[None], axis=1)
+    return sorted_values
 
 
 @aggregation("nominal", version=1, weights=_nominal_weights)

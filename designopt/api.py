@@ -434,10 +434,10 @@ def export(
     from designopt.store.result import Result
 
     _refuse_text("formats", formats)
-    opened = result if isinstance(result, Result) else Result.open(Path(result))
-    target = Path(folder) if folder is not None else opened.path
+    store_result = result if isinstance(result, Result) else Result.open(Path(result))
+    target = Path(folder) if folder is not None else store_result.path
     target.mkdir(parents=True, exist_ok=True)
-    return exports.export(opened, target, formats)
+    return exports.export(store_result, target, formats)
 
 
 def _refuse_text(name: str, entries: object) -> None:

@@ -48,7 +48,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def tagged(value: Any) -> bytes:
+def tagged_bytes(value: Any) -> bytes:
     """A value with its type and length as bytes: 1, 1.0, "1" and true differ, and no two texts concatenate to the same
     bytes."""
     if isinstance(value, float):

@@ -6,13 +6,13 @@ from collections.abc import Collection
 from itertools import islice
 
 
-def first_of(texts: Collection[str], most: int) -> str:
+def first_of(texts: Collection[str], limit: int) -> str:
     """At most so many of the texts, in their order, and how many more there are: ``a, b and 3 more``."""
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(islice(texts, most)) + more
+    remainder = f" and {len(texts) - limit} more" if len(texts) > limit else ""
+    return ", ".join(islice(texts, limit)) + remainder
 
 
-def after(name: str, sentence: str) -> str:
+def with_subject(name: str, sentence: str) -> str:
     """A sentence after the name of what it is about, once: ``walk: no frame is usable``."""
     return sentence if sentence.startswith(f"{name}: ") else f"{name}: {sentence}"
 

@@ -102,7 +102,7 @@ def knee(F: Floats) -> int | None:
     """Index of the design with the largest `knee_distance`; None if no design lies beyond the plane. Raises
     `DecisionError` as `knee_distance` does."""
     distance = knee_distance(F)
-    row = _best(-distance, F)
+    row = _best_index(-distance, F)
     return int(row) if distance[row] > EQUAL else None
 
 
@@ -128,7 +128,7 @@ def utopia_distance(F: Floats, weights: Floats | None = None, norm: Distance = "
 def utopia(F: Floats, weights: Floats | None = None, norm: Distance = "l2") -> int:
     """Index of the design nearest to the ideal point; the Chebyshev distance is augmented with 1e-4 of the L1
     distance."""
-    return int(_best(_utopia_score(F, weights, norm), F))
+    return int(_best_index(_utopia_score(F, weights, norm), F))
 
 
 def _utopia_score(F: Floats, weights: Floats | None, norm: Distance) -> Floats:
@@ -159,7 +159,7 @@ def closeness(F: Floats, weights: Floats | None = None, norm: Norm = "vector") -
 def topsis(F: Floats, weights: Floats | None = None, norm: Norm = "vector") -> int:
     """The distance (n,) from the point `target` (m,) in ranges of the front; NaN in `target` leaves an objective free.
     Raises `DecisionError` if all are NaN."""
-    return int(_best(-closeness(F, weights, norm), F))
+    return int(_best_index(-closeness(F, weights, norm), F))
 
 
 def target_distance(F: Floats, target: Floats, weights: Floats | None = None) -> Floats:
@@ -176,7 +176,7 @@ def target_distance(F: Floats, target: Floats, weights: Floats | None = None) ->
 
 def nearest_to(F: Floats, target: Floats, weights: Floats | None = None) -> int:
     """Index of the design nearest to `target`, see `target_distance`."""
-    return int(_best(target_distance(F, target, weights), F))
+    return int(_best_index(target_distance(F, target, weights), F))
 
 
 def weighted_tchebycheff(F: Floats, weights: Floats | None = None, reference: Floats | None = None) -> int:
@@ -189,12 +189,12 @@ def weighted_tchebycheff(F: Floats, weights: Floats | None = None, reference: Fl
     """
     N, varies = normalised(F)
     if not N.shape[-1]:
-        return int(_best(np.zeros(len(F)), F))
+        return int(_best_index(np.zeros(len(F)), F))
     best = F.min(axis=0)
     ideal = best if reference is None else np.where(np.isfinite(reference), reference, best)
     aim, _ = normalised(ideal[None], best, F.max(axis=0))
     deviation = (N - aim) * _weights(weights, F.shape[1])[varies]
-    return int(_best(deviation.max(axis=1) + AUGMENTED * deviation.sum(axis=1), F))
+    return int(_best_index(deviation.max(axis=1) + AUGMENTED * deviation.sum(axis=1), F))
 
 
 def epsilon_constraint(F: Floats, objective: int, limits: Floats) -> int | None:
@@ -203,7 +203,7 @@ def epsilon_constraint(F: Floats, objective: int, limits: Floats) -> int | None:
     None if no design of the front meets the limits.
     """
     within = np.flatnonzero((np.where(np.isnan(limits), np.inf, limits) >= F).all(axis=1))
-    return int(within[int(_best(F[within, objective], F[within]))]) if len(within) else None
+    return int(within[int(_best_index(F[within, objective], F[within]))]) if len(within) else None
 
 
 def weight_sensitivity(
@@ -230,7 +230,7 @@ def weight_sensitivity(
             score = _utopia_score(F, weights, _distance(norm))
         else:
             score = -closeness(F, weights, _norm(norm))
-        np.add.at(wins, _best(score, F), 1.0)
+        np.add.at(wins, _best_index(score, F), 1.0)
     return wins / samples
 
 
@@ -307,7 +307,7 @@ def _weights(weights: Floats | None, m: int) -> Floats:
     return np.asarray(w / total)
 
 
-def _best(scores: Floats, F: Floats) -> NDArray[Any]:
+def _best_index(scores: Floats, F: Floats) -> NDArray[Any]:
     """Index of the minimum of `scores` along the last axis; ties go to the smaller objectives."""
     order = np.lexsort(F.T[::-1])
     sorted_scores = scores[..., order]

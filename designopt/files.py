@@ -50,7 +50,7 @@ class InputFile:
         """
         file = cls(name, b"")
         file._content, file._path, file._digest = None, path, digest
-        file.size = regular(path, name, largest).st_size
+        file.size = regular_file_status(path, name, largest).st_size
         return file
 
     @classmethod
@@ -83,7 +83,7 @@ class InputFile:
             raise self._unreadable(error) from error
         digest = hashlib.blake2b(content, digest_size=16).hexdigest()
         if self._digest and digest != self._digest:
-            raise self._changed()
+            raise self._changed_file_error()
         self._digest = digest
         return content
 
@@ -148,13 +148,13 @@ class InputFile:
 
     def _verify(self, path: Path) -> None:
         """Compare the content with the digest, unless this was done and the file is unchanged."""
-        about = regular(path, self.name)
+        about = regular_file_status(path, self.name)
         state = (about.st_size, about.st_mtime_ns)
         if state == self._verified_state:
             return
         digest = self._digest_of(path)
         if self._digest and digest != self._digest:
-            raise self._changed()
+            raise self._changed_file_error()
         self._digest, self._verified_state = digest, state
 
     def _digest_of(self, path: Path) -> str:
@@ -170,7 +170,7 @@ class InputFile:
     def _unreadable(self, error: OSError) -> InputFileError:
         return InputFileError(f"file '{self.name}' cannot be read: {error.strerror or error}")
 
-    def _changed(self) -> InputFileError:
+    def _changed_file_error(self) -> InputFileError:
         return InputFileError(f"file '{self.name}' is not what it was when the study was checked: it was changed since")
 
     # ----------------------------------------------------------------------------------------- as any other value
@@ -186,10 +186,10 @@ class InputFile:
 
     def __reduce__(self) -> tuple[Callable[..., InputFile], tuple[object, ...]]:
         path = None if self._path is None else str(self._path)
-        return _restored, (self.name, self._content, path, self.digest, self.size)
+        return _restore, (self.name, self._content, path, self.digest, self.size)
 
 
-def _restored(name: str, content: bytes | None, path: str | None, digest: str, size: int) -> InputFile:
+def _restore(name: str, content: bytes | None, path: str | None, digest: str, size: int) -> InputFile:
     if content is not None:
         return InputFile(name, content)
     file = InputFile.from_digest(name, digest, size)
@@ -208,7 +208,7 @@ def _give_root(name: str) -> str:
     return f"; give its folder again with --data {root}=FOLDER" if root else ""
 
 
-def regular(path: Path, name: str, largest: int = LARGEST) -> os.stat_result:
+def regular_file_status(path: Path, name: str, largest: int = LARGEST) -> os.stat_result:
     """The status of the file at `path` without reading it. Raises `OSError`, or `InputFileError` for anything except a
     regular file of at most `largest` bytes."""
     about = path.stat()

@@ -38,7 +38,7 @@ def minimization(
     sections |= {key: value for key, value in stated_sections.items() if value is not None}
     objectives, constraints, solver = (sections.pop(key, None) for key in ("objectives", "constraints", "solver"))
     if objectives is None and not plugin.outputs:
-        objectives = middle(_checked({**sections, **_ONE}))
+        objectives = middle(_study_definition({**sections, **_ONE}))
     names = (
         [objectives] if isinstance(objectives, str) else list(objectives if objectives is not None else plugin.outputs)
     )
@@ -51,13 +51,13 @@ def minimization(
     if constraints:
         sections["constraints"] = list(constraints)
     several = len(names) > 1
-    real = all(p.kind in ("real", "fixed") for p in _checked({**_ONE, **sections}).space)
-    chosen = solver or ("nsga2" if several else "cma_es" if real and len(space) > 1 else "genetic")
-    sections["solver"] = {"use": chosen} if isinstance(chosen, str) else dict(chosen)
-    return _checked({**sections, "budget": {"evaluations": evaluations}})
+    real = all(p.kind in ("real", "fixed") for p in _study_definition({**_ONE, **sections}).space)
+    solver_name = solver or ("nsga2" if several else "cma_es" if real and len(space) > 1 else "genetic")
+    sections["solver"] = {"use": solver_name} if isinstance(solver_name, str) else dict(solver_name)
+    return _study_definition({**sections, "budget": {"evaluations": evaluations}})
 
 
-def _checked(sections: Mapping[str, Any]) -> StudyDefinition:
+def _study_definition(sections: Mapping[str, Any]) -> StudyDefinition:
     return study_from_data(sections, base=Path.cwd(), problem_of=Problem.from_study)
 
 

@@ -108,7 +108,7 @@ class Space:
                 if name in masks:
                     mask &= masks[name]
                 if controller.kind == "fixed":
-                    mask &= _among(controller.values[0], choices)
+                    mask &= _is_one_of(controller.values[0], choices)
                 else:
                     mask &= np.isin(X[:, column[name]], _entries(controller, choices))
             masks[p.name] = mask
@@ -146,7 +146,7 @@ class Space:
             p.name: p.values[0] if p.kind == "fixed" else display_value(p, float(next(row))) for p in self.parameters
         }
         for p in self.conditional:
-            if not all(name in values and _among(values[name], choices) for name, choices in p.when.items()):
+            if not all(name in values and _is_one_of(values[name], choices) for name, choices in p.when.items()):
                 del values[p.name]
         return values
 
@@ -213,7 +213,7 @@ def _middle(p: DesignVariable) -> float:
     return 0.5 * p.low + 0.5 * p.high
 
 
-def _among(value: Any, choices: Sequence[Any]) -> bool:
+def _is_one_of(value: Any, choices: Sequence[Any]) -> bool:
     """Whether `value` is one of `choices`; true is not 1."""
     return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices)
 
@@ -221,7 +221,7 @@ def _among(value: Any, choices: Sequence[Any]) -> bool:
 def _entries(p: DesignVariable, choices: Sequence[Any]) -> list[float]:
     """Column entries of `p` for the values in `choices`."""
     if p.kind == "choice":
-        return [float(i) for i, value in enumerate(p.values) if _among(value, choices)]
+        return [float(i) for i, value in enumerate(p.values) if _is_one_of(value, choices)]
     return [float(value) for value in choices]
 
 

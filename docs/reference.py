@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from designopt.plugin import GROUPS, Kind, ModelPlugin, ObjectivePlugin, Plugin, find, installed
+from designopt.plugin import GROUPS, Kind, ModelPlugin, ObjectivePlugin, Plugin, find, installed_plugins
 from designopt.study.language.checking.settings import SettingRow, rows
 from designopt.study.sections.schema import schema
 
@@ -169,7 +169,7 @@ def plugin_reference(distribution: str = "designopt") -> dict[str, str]:
     pages: dict[str, list[Plugin]] = {}
     titles: dict[str, str] = {}
     for kind in GROUPS:
-        for entry in installed(kind):
+        for entry in installed_plugins(kind):
             if entry.distribution == distribution:
                 name, title = _page(find(kind, entry.name), entry.entry.module.partition(".")[0])
                 titles[name] = title

@@ -28,7 +28,7 @@ class Done:
 
 @contextlib.contextmanager
 def _only_installed_plugins() -> Iterator[None]:
-    installed = {listed.entry.module.partition(".")[0] for listed in discovery.installed()}
+    installed = {listed.entry.module.partition(".")[0] for listed in discovery.installed_plugins()}
     modules = {
         key: str(plugin.target.__module__).partition(".")[0] for key, plugin in discovery._declared_plugins.items()
     }

@@ -329,7 +329,7 @@ MANY_ARGUMENTS = {
         ),
         OPTIONS,
     ),
-    "plugins/designopt_regulator/carrier/cascade.py:_closed": "the matrices of one formula",
+    "plugins/designopt_regulator/carrier/cascade.py:_close_loops": "the matrices of one formula",
     "plugins/designopt_regulator/carrier/simulation.py:_setup": "the arguments of `simulate`, row by row",
 }
 

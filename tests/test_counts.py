@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from designopt.counts import after, count, of_number, plural
+from designopt.counts import count, of_number, plural, with_subject
 from designopt.run.progress import Snapshot, line
 
 
@@ -18,7 +18,7 @@ def test_a_noun_is_plural_but_after_one(number: int, text: str) -> None:
 
 @pytest.mark.parametrize("sentence", ["no frame is usable", "walk: no frame is usable"])
 def test_a_sentence_has_the_name_of_its_scenario_once(sentence: str) -> None:
-    assert after("walk", sentence) == "walk: no frame is usable"
+    assert with_subject("walk", sentence) == "walk: no frame is usable"
 
 
 def test_the_line_of_progress_has_the_nouns_of_its_numbers() -> None:

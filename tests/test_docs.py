@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from page_study import REST
 
 from designopt import define
-from designopt.plugin import installed
+from designopt.plugin import installed_plugins
 from designopt.store.folder import read_study
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -149,7 +149,7 @@ def test_the_table_of_failure_classes_lists_all_of_them_in_their_order() -> None
 
 
 def bundled(kind: Any) -> set[str]:
-    return {entry.name for entry in installed(kind) if entry.distribution == "designopt"}
+    return {entry.name for entry in installed_plugins(kind) if entry.distribution == "designopt"}
 
 
 def test_the_table_of_solvers_lists_every_one() -> None:

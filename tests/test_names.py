@@ -80,7 +80,7 @@ TERMS = {
     "observed", "shared", "based",
 }
 # fmt: on
-EMPTY_NAMES = {"designopt": 809, "plugins": 1244}
+EMPTY_NAMES = {"designopt": 67, "plugins": 74}
 
 
 @pytest.mark.parametrize("folder", EMPTY_NAMES)

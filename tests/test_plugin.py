@@ -20,7 +20,7 @@ from designopt.plugin import (
     discovery,
     filled,
     find,
-    installed,
+    installed_plugins,
     load_file,
     model,
     names,
@@ -400,7 +400,7 @@ def test_installed_plugins_equal_those_of_the_standard_library():
         for e in entry_points.select(group=group)
     }
     assert len(expected) > 50
-    ours = {(p.kind, p.name, p.entry.module, p.entry.attribute, p.distribution, p.version) for p in installed()}
+    ours = {(p.kind, p.name, p.entry.module, p.entry.attribute, p.distribution, p.version) for p in installed_plugins()}
     assert ours == expected
 
 
@@ -409,15 +409,15 @@ def test_plugins_of_a_zip_archive_on_the_path_are_found(tmp_path, monkeypatch):
         archive.writestr("my_zip-2.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: my-zip\nVersion: 2.0\n")
         archive.writestr("my_zip-2.0.dist-info/entry_points.txt", "[designopt.models]\nzipped = my_zip:f\n")
     monkeypatch.syspath_prepend(str(tmp_path / "packed.zip"))
-    assert ("zipped", "my-zip", "2.0") in {(p.name, p.distribution, p.version) for p in installed("model")}
+    assert ("zipped", "my-zip", "2.0") in {(p.name, p.distribution, p.version) for p in installed_plugins("model")}
 
 
 def test_installed_plugins_are_listed_without_importing_them(install):
     install("my-pkg", "1.2", {"slow_ride": ("my_pkg_slow", "raise SystemError('imported')")})
-    listed = {p.name: p for p in installed("model")}
+    listed = {p.name: p for p in installed_plugins("model")}
     assert (listed["slow_ride"].distribution, listed["slow_ride"].version) == ("my-pkg", "1.2")
     assert "slow_ride" in names("model")
-    assert "slow_ride" in {p.name for p in installed()}
+    assert "slow_ride" in {p.name for p in installed_plugins()}
     assert "slow_ride" not in names("solver")
     assert "my_pkg_slow" not in sys.modules
 
@@ -484,7 +484,7 @@ def test_a_model_is_not_found_as_a_solver():
 
 @pytest.mark.parametrize("kind", ["model", "objective", "solver", "aggregation", "report"])
 def test_every_bundled_plugin_loads_and_describes_itself(kind):
-    for listed in installed(kind):
+    for listed in installed_plugins(kind):
         if listed.distribution == "designopt":
             plugin = find(kind, listed.name)
             assert plugin.name == listed.name

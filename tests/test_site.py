@@ -183,13 +183,13 @@ def test_meanings_that_the_schema_lacks_are_of_keys_that_exist(reference: Any) -
 
 
 def test_the_reference_of_plugins_has_every_one_with_its_settings(reference: Any) -> None:
-    from designopt.plugin import GROUPS, find, installed
+    from designopt.plugin import GROUPS, find, installed_plugins
 
     pages = reference.plugin_reference()
     contents = pages.pop("plugin_reference.md")
     text = "".join(pages.values())
     for kind in GROUPS:
-        for entry in installed(kind):
+        for entry in installed_plugins(kind):
             if entry.distribution == "designopt":
                 head = f"\n## `{entry.name}` {{ #{entry.name} }}"
                 assert f"[`{entry.name}`](" in contents

@@ -86,7 +86,7 @@ class Benchmark:
         return Path("results") / f"{self.name}.benchmark"
 
     @property
-    def computed(self) -> tuple[BenchmarkCell, ...]:
+    def cells_to_compute(self) -> tuple[BenchmarkCell, ...]:
         """The cells that the records do not contain at all budgets."""
         record_keys = {(r.problem, r.solver, r.seed, r.evaluations) for r in self.records}
         return tuple(c for c in self.cells if any((*c.key, budget) not in record_keys for budget in self.budgets))

@@ -12,7 +12,7 @@ from pydantic import WrapValidator
 
 from designopt.benchmarking.cells import Benchmark, BenchmarkCell, ProblemStatement, RecordedScore
 from designopt.benchmarking.table import read_records
-from designopt.files import regular
+from designopt.files import regular_file_status
 from designopt.plugin import Quantity
 from designopt.problem import Problem
 from designopt.study.language import units
@@ -97,7 +97,7 @@ class Reading:
 def read_benchmark(path: Path, reading: Reading = Reading()) -> Benchmark:
     """The benchmark in the YAML file `path`. Raises `StudyError` with all mistakes of the file and of its studies for
     these solvers."""
-    return _benchmark(_parsed(path), path.parent, reading)
+    return _benchmark(_parse(path), path.parent, reading)
 
 
 def benchmark_from_data(sections: Mapping[str, Any], base: Path, reading: Reading = Reading()) -> Benchmark:
@@ -105,9 +105,9 @@ def benchmark_from_data(sections: Mapping[str, Any], base: Path, reading: Readin
     return _benchmark(node_of(sections, Source("")), base, reading)
 
 
-def _parsed(path: Path) -> Node:
+def _parse(path: Path) -> Node:
     try:
-        regular(path, path.name, MAX_BYTES)
+        regular_file_status(path, path.name, MAX_BYTES)
         return parse_bytes(path.read_bytes(), str(path))
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
@@ -220,7 +220,7 @@ class _Cells:
                 continue
             problems.append(ProblemStatement(name, first, None if best is None else float(best.scalar), reference))
             for solver, study in studies.items():
-                cells += [BenchmarkCell(name, solver, seed, _seeded(study, seed), folder) for seed in seeds]
+                cells += [BenchmarkCell(name, solver, seed, _with_seed(study, seed), folder) for seed in seeds]
         if wrong:
             raise StudyError(sorted(wrong.values(), key=lambda i: (i.file, i.line or 0, i.column or 0)))
         return tuple(problems), cells
@@ -250,7 +250,7 @@ class _Cells:
                 at = ("problems", name) if file is node else ("problems", name, "study")
                 near = nearest(path.name, [p.name for p in folder.glob("*.yaml")]) if folder.is_dir() else ""
                 raise StudyError(issues([Finding(at, f"the study '{file.scalar}' does not exist{near}")], self.root))
-            study = _parsed(path)
+            study = _parse(path)
             if "model" not in (study.entries or {}):
                 at = ("problems", name) if file is node else ("problems", name, "study")
                 raise StudyError(issues([Finding(at, f"'{file.scalar}' is no study: it has no model")], self.root))
@@ -311,7 +311,7 @@ def _entry(value: Any) -> tuple[Any, Node]:
     return node.span, node
 
 
-def _seeded(study: StudyDefinition, seed: int) -> StudyDefinition:
+def _with_seed(study: StudyDefinition, seed: int) -> StudyDefinition:
     data = parse(study.text, "").data()
     return replace(study, seed=seed, text=as_text({**data, "seed": seed}))
 

@@ -103,12 +103,12 @@ def behind_best(values: list[Floats]) -> tuple[int | None, NDArray[np.bool_]]:
     rivals = [j for j, v in enumerate(values) if j != best and len(v)]
     if not rivals:
         return None, worse
-    p = np.array([_behind(values[j], values[best]) for j in rivals])
+    p = np.array([_probability_by_chance(values[j], values[best]) for j in rivals])
     worse[rivals] = holm(p) < LEVEL
     return best, worse
 
 
-def _behind(values: Floats, best: Floats) -> float:
+def _probability_by_chance(values: Floats, best: Floats) -> float:
     """The probability that runs rank as far behind those of the best solver by chance; 1 if all are equal."""
     if np.ptp(np.concatenate([values, best])) == 0.0:
         return 1.0

@@ -26,11 +26,11 @@ def run_benchmark(
     A cell is complete as soon as its run has ended; a later call continues the others where they were. Raises
     `StoreError` for stores of another question and for a scheduler that cannot be used, `Interrupted`.
     """
-    by_state = states(benchmark.computed, folder)
+    by_state = states(benchmark.cells_to_compute, folder)
     if not options.replace:
         refuse_different(by_state[CellState.DIFFERENT], folder)
     waiting = [*by_state[CellState.BEGUN], *by_state[CellState.ABSENT], *by_state[CellState.DIFFERENT]]
-    waiting.sort(key=benchmark.computed.index)
+    waiting.sort(key=benchmark.cells_to_compute.index)
     count = _Count(benchmark, len(by_state[CellState.COMPLETE]), progress or SilentProgress())
     try:
         if options.workers > 1 and options.scheduler is None and len(waiting) > 1:
@@ -45,8 +45,8 @@ class _Count:
 
     def __init__(self, benchmark: Benchmark, complete: int, progress: Progress) -> None:
         self.progress = progress
-        self._cells = len(benchmark.computed)
-        self._each = max((c.study.stages[-1].budget.evaluations or 0 for c in benchmark.computed), default=0)
+        self._cells = len(benchmark.cells_to_compute)
+        self._each = max((c.study.stages[-1].budget.evaluations or 0 for c in benchmark.cells_to_compute), default=0)
         self._complete, self._missing = complete, 0
         self._running: dict[tuple[str, str, int], int] = {}
         self._label_of: dict[tuple[str, str, int], str] = {}
@@ -71,7 +71,7 @@ class _Count:
             self.progress.event("failed", f"{cell.label}: {message}")
         self.show(force=True)
 
-    def _present(self) -> str:
+    def _current_cell(self) -> str:
         """The running cell that has waited longest for a design, which a solver that hangs shows."""
         if not self._advances:
             return ""
@@ -93,7 +93,7 @@ class _Count:
         rate = new / seconds if seconds > 0.0 else 0.0
         left = (total - complete_runs) / rate if new > 0 else None
         numbers = (min(self._complete + 1, self._cells), self._cells, complete_runs, total, new, 0)
-        self.progress.update(Snapshot("run", *numbers, rate, seconds, left, note=self._present()))
+        self.progress.update(Snapshot("run", *numbers, rate, seconds, left, note=self._current_cell()))
 
 
 def _in_turn(

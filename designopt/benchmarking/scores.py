@@ -226,7 +226,7 @@ class BenchmarkScores:
 
 def read_scores(benchmark: Benchmark, folder: Path) -> BenchmarkScores:
     """The scores of all complete runs in `folder`, and of the records. Raises `StoreError`."""
-    by_state = states(benchmark.computed, folder)
+    by_state = states(benchmark.cells_to_compute, folder)
     complete = by_state[CellState.COMPLETE]
     problems = []
     for problem in benchmark.problems:
@@ -241,7 +241,7 @@ def read_scores(benchmark: Benchmark, folder: Path) -> BenchmarkScores:
                 records[(*run.cell.key, budget)] = RecordedScore(*run.cell.key, budget, score, run.search_ms)
     complete_keys = {cell.key for cell in complete}
     changed_code = Counter(name for cell in complete for name in _changed_code(cell, folder))
-    incomplete = tuple(cell for cell in benchmark.computed if cell.key not in complete_keys)
+    incomplete = tuple(cell for cell in benchmark.cells_to_compute if cell.key not in complete_keys)
     order = {name: i for i, name in enumerate(p.name for p in benchmark.problems)}
     rows = sorted(records.values(), key=lambda r: (order.get(r.problem, len(order)), r.problem, r.solver, r.seed))
     rows.sort(key=lambda r: (order.get(r.problem, len(order)), r.problem))

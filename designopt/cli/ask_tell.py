@@ -82,7 +82,7 @@ def tell(store: str, results: str, correct: bool, plugin_files: tuple[str, ...],
     with _sentences(path):
         path, _ = _store_to_continue(definition, store, path, beside=False)
         by_identity = _evaluations(definition, path, table, rows, correct)
-        pending = _pending(definition, path) if correct else set(by_identity)
+        pending = _pending_identities(definition, path) if correct else set(by_identity)
         reports = []
         for row in rows:
             table.check_settings(row, by_identity[row.identity])
@@ -105,12 +105,12 @@ def tell(store: str, results: str, correct: bool, plugin_files: tuple[str, ...],
                     f"{plural(len(table.empty_lines), 'row')} without outputs{_lines(table.empty_lines)}: the recorded "
                     "result stays; to withdraw it, say why in the column 'failed'"
                 )
-        proposed = _pending(definition, path)
+        proposed = _pending_identities(definition, path)
         state = _state(path, len(proposed & pending), len(proposed - pending))
     echo(state if correct else f"{plural(len(reports), 'result')} recorded in {path}; {state}")
 
 
-def _pending(study: Study, store: Path) -> set[Identity]:
+def _pending_identities(study: Study, store: Path) -> set[Identity]:
     """All evaluations that the store asks for now."""
     return {identity(evaluation) for evaluation in study.ask(2**31, store=store)}
 

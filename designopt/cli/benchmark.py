@@ -102,9 +102,9 @@ def _read_or_fail(file: str, plugin_files: tuple[str, ...], data: dict[str, str]
 def _plan(benchmark: Benchmark, folder: Path) -> None:
     from designopt.benchmarking.cells import CellState, state, states
 
-    by_state = states(benchmark.computed, folder)
+    by_state = states(benchmark.cells_to_compute, folder)
     echo(f"{benchmark.name}: {plural(len(benchmark.cells), 'run')} in {folder}")
-    if record_count := len(benchmark.cells) - len(benchmark.computed):
+    if record_count := len(benchmark.cells) - len(benchmark.cells_to_compute):
         echo(f"  {record_count} in its records")
     for each in CellState:
         if by_state[each]:

@@ -13,7 +13,7 @@ from designopt import plugin, templates
 
 def plugins_and_stores(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Names of plugins, stores and ``schema``: the arguments of `show`."""
-    names = ["schema", *(entry.name for entry in plugin.installed())]
+    names = ["schema", *(entry.name for entry in plugin.installed_plugins())]
     return [*_items(sorted(set(names)), incomplete), *stores(context, parameter, incomplete)]
 
 

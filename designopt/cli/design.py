@@ -145,7 +145,7 @@ def _recompute(result: Result, row: int, array_file: str | None, permission: plu
     for k, scenario in enumerate(result.problem.scenarios):
         if result.status[row, k] in OF_THE_PROCESS:
             echo(f"{scenario.name}: recorded as {result.status[row, k]}; evaluating it in this process", err=True)
-        evaluation = evaluated(result, values, scenario.name, names, permission)
+        evaluation = evaluate_design(result, values, scenario.name, names, permission)
         lines = differences(result, row, k, evaluation)
         equal &= not lines
         text = "; ".join(lines) or f"the same as recorded{', bit for bit' if evaluation.ok else ''}"
@@ -158,7 +158,7 @@ def _recompute(result: Result, row: int, array_file: str | None, permission: plu
     return 0 if equal else DIFFERENT
 
 
-def evaluated(
+def evaluate_design(
     result: Result, values: dict[str, Any], scenario: str, arrays: tuple[str, ...], permission: plugin.Permission
 ) -> Evaluation:
     """The evaluation of a design in this process; ends the command if that is not possible."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from designopt import plugin
-from designopt.cli.design import differences, evaluated, refuse_absent, row_of
+from designopt.cli.design import differences, evaluate_design, refuse_absent, row_of
 from designopt.cli.exit import DIFFERENT, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result
 
@@ -77,7 +77,7 @@ def _repeat(result: Result, row: int, k: int, folder: Path, permission: plugin.P
     """Evaluate the design again and write its files; returns whether the numbers are those on record."""
     scenario = result.problem.scenarios[k].name
     values = result.problem.space.values(result.outcomes.X[row].tolist())
-    evaluation = evaluated(result, values, scenario, (ARRAY,), permission)
+    evaluation = evaluate_design(result, values, scenario, (ARRAY,), permission)
     if ARRAY in evaluation.arrays:
         _unpack(evaluation.arrays[ARRAY], folder)
     lines = differences(result, row, k, evaluation)

@@ -34,7 +34,7 @@ def list_(kind: str | None, folder: str | None) -> None:
     for k in plugin.GROUPS:
         if kind in (None, f"{k}s"):
             echo(f"{k}s")
-            for entry in plugin.installed(k):
+            for entry in plugin.installed_plugins(k):
                 echo(f"  {entry.name:<22} {entry.distribution} {entry.version}")
 
 

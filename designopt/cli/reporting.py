@@ -94,9 +94,9 @@ def report(
 
         write_figures(figures, lambda file: write_figure(results[0], file, size))
         return
-    nothing = []
+    nothing, default_page = [], "report-set.html" if changes else "report.html"
     for result in results:
-        page = write_page(result, Path(output) if output else _default_page(result, changes))
+        page = write_page(result, Path(output) if output else result.path / default_page)
         echo(page)
         if formats:
             write_exports(
@@ -109,10 +109,6 @@ def report(
             echo(summary_table(result))
     if nothing and len(nothing) == len(results):
         sys.exit(NOTHING_FEASIBLE)
-
-
-def _default_page(result: Result, changes: Sequence[str]) -> Path:
-    return result.path / ("report-set.html" if changes else "report.html")
 
 
 def _with_changes(result: Result, changes: Sequence[str], plugin_files: Sequence[str]) -> Result:

@@ -95,7 +95,7 @@ class Folder:
                 studies[relative] = path
         self._stores, self._studies = stores, studies
         self._entries = {relative: self._entry(relative, path) for relative, path in stores.items()}
-        return sorted(_distinct(self._entries.values()), key=lambda s: -s.changed), sorted(studies)
+        return sorted(_with_distinct_titles(self._entries.values()), key=lambda s: -s.changed), sorted(studies)
 
     def _is_study(self, path: Path) -> bool:
         try:
@@ -121,7 +121,7 @@ class Folder:
         return entry
 
 
-def _distinct(entries: Collection[StoreEntry]) -> Iterator[StoreEntry]:
+def _with_distinct_titles(entries: Collection[StoreEntry]) -> Iterator[StoreEntry]:
     """The entries; equal titles are extended by the name of the folder."""
     titles = Counter(entry.title for entry in entries)
     names = Counter((entry.title, _name(entry.place)) for entry in entries)

@@ -49,7 +49,7 @@ class Runs:
         another one. Raises `Refusal`."""
         into = into or store
         if holder(into) is not None:
-            raise Refusal(f"{_relative(into, self._root)} is running")
+            raise Refusal(f"{_relative_path(into, self._root)} is running")
         if store.suffix != ".study":
             raise Refusal(f"{store.name}: the name of a folder of results ends with .study")
         self._launch(["run", str(study), "-o", str(store), *filter(None, [way])], into, study)
@@ -57,14 +57,14 @@ class Runs:
     def resume(self, store: Path) -> None:
         """Continue the run of a store. Raises `Refusal`."""
         if holder(store) is not None:
-            raise Refusal(f"{_relative(store, self._root)} is running")
+            raise Refusal(f"{_relative_path(store, self._root)} is running")
         self._launch(["resume", str(store)], store)
 
     def stop(self, store: Path) -> None:
         """Stop the run of a store, like Ctrl-C. Raises `Refusal`."""
         process = holder(store)
         if process is None:
-            raise Refusal(f"no run is at work on {_relative(store, self._root)} on this machine")
+            raise Refusal(f"no run is at work on {_relative_path(store, self._root)} on this machine")
         try:
             os.kill(process, signal.SIGINT)
         except OSError as error:
@@ -121,7 +121,7 @@ class Runs:
                 descriptor = safe_files.open_descriptor(log_file, flags, 0o644, folder=folder)
         except OSError as error:
             file = Path(error.filename or log_file) if isinstance(error, safe_files.ForeignFile) else log_file
-            raise Refusal(f"{_relative(file, self._root)}: cannot be used: {error.strerror or error}") from None
+            raise Refusal(f"{_relative_path(file, self._root)}: cannot be used: {error.strerror or error}") from None
         with os.fdopen(descriptor, "ab") as log:
             self._processes = [process for process in self._processes if process.poll() is None]
             self._processes.append(
@@ -139,5 +139,5 @@ class Runs:
 _DESIGNOPT = (sys.executable, "-P", "-m", "designopt")
 
 
-def _relative(store: Path, root: Path) -> str:
+def _relative_path(store: Path, root: Path) -> str:
     return str(store.relative_to(root)) if store.is_relative_to(root) else str(store)

@@ -117,7 +117,7 @@ def question(path: Path) -> dict[str, Any]:
             | {side: value for side, value in (("min", c.minimum), ("max", c.maximum)) if value is not None}
             for c in stated_constraints(problem)
         ],
-        "aggregations": [aggregation.name for aggregation in plugin.installed("aggregation")],
+        "aggregations": [aggregation.name for aggregation in plugin.installed_plugins("aggregation")],
         "scenarios": len(problem.scenarios),
         "parts": part_names(result),
         "stages": [stage.name for stage in result.study.stages],

@@ -42,7 +42,7 @@ def findings(symbols: Sequence[tuple[Any, str]], equations: Sequence[tuple[str, 
             target = None if required_unit is None else _unit(required_unit)
             if unit is not None and target is not None and not _fits(unit, target):
                 raise UnitsDiffer(
-                    f"{_expression_text(expression)} is in {units.named(unit[0])}, not {units.named(target[0])}"
+                    f"{_expression_text(expression)} is in {units.unit_text(unit[0])}, not {units.unit_text(target[0])}"
                 )
         except UnitsDiffer as error:
             sentences.append(f"incompatible units in {description}: {error}")
@@ -158,17 +158,17 @@ class _Steps:
         first, last = parts[0][1], parts[-1][1]
         if operation in self._operations_of_equal_units:
             if not _fits(first, last):
-                operands = [f"{_expression_text(e)} in {units.named(u[0])}" for e, u in parts if u is not None]
+                operands = [f"{_expression_text(e)} in {units.unit_text(u[0])}" for e, u in parts if u is not None]
                 raise UnitsDiffer(f"{operands[0]} is combined with {operands[1]}")
-            return _plain(True) if operation in self._to_number else (first or last)
+            return _dimensionless(True) if operation in self._to_number else (first or last)
         if operation in self._of_number:
             if not _fits(first, ("", _NUMBER)):
                 assert first is not None
                 name = str(ca.SX.unary(operation, ca.SX.sym("x"))).split("(")[0]
                 raise UnitsDiffer(
-                    f"the argument of {name}, {_expression_text(parts[0][0])}, is in {units.named(first[0])}"
+                    f"the argument of {name}, {_expression_text(parts[0][0])}, is in {units.unit_text(first[0])}"
                 )
-            return _plain(first is not None)
+            return _dimensionless(first is not None)
         if operation in (ca.OP_MUL, ca.OP_DIV):
             power = 1.0 if operation == ca.OP_MUL else -1.0
             return None if first is None or last is None else _product(first, last, power)
@@ -177,26 +177,26 @@ class _Steps:
         if operation in self._exponentiation:
             return self._power_unit(parts)
         if operation in self._to_number:
-            return _plain(True)
+            return _dimensionless(True)
         return last if operation in self._second else first  # NEG, FABS, TWICE, FLOOR, CEIL, COPYSIGN, ...
 
     def _power_unit(self, parts: Sequence[tuple[Any, Unit]]) -> Unit:
         (base, of_base), (exponent, of_exponent) = parts
         if not _fits(of_exponent, ("", _NUMBER)):
             assert of_exponent is not None
-            raise UnitsDiffer(f"the exponent {_expression_text(exponent)} is in {units.named(of_exponent[0])}")
+            raise UnitsDiffer(f"the exponent {_expression_text(exponent)} is in {units.unit_text(of_exponent[0])}")
         if of_base is None:
             return None
         if exponent.is_constant():
             return _power_of_unit(of_base, float(exponent))
         if not _fits(of_base, ("", _NUMBER)):
             raise UnitsDiffer(
-                f"{_expression_text(base)} in {units.named(of_base[0])} has an exponent that is not a constant"
+                f"{_expression_text(base)} in {units.unit_text(of_base[0])} has an exponent that is not a constant"
             )
         return of_base
 
 
-def _plain(is_known: bool) -> Unit:
+def _dimensionless(is_known: bool) -> Unit:
     return ("", _NUMBER) if is_known else None
 
 
@@ -207,7 +207,7 @@ def _product(a: tuple[str, Measure], b: tuple[str, Measure], power: float) -> Un
 
 
 def _power_of_unit(a: tuple[str, Measure], power: float) -> Unit:
-    return units.raised(a[0], power), (a[1][0] ** power, tuple(power * x for x in a[1][1]))
+    return units.power_unit(a[0], power), (a[1][0] ** power, tuple(power * x for x in a[1][1]))
 
 
 def _expression_text(expression: Any) -> str:

@@ -242,14 +242,14 @@ class System:
         if form.output is not None:
             functions.append(("output", form.output, self.outputs))
         for label, function, rows in functions:
-            where = f"system '{self.name}', function '{label}'"
+            position = f"system '{self.name}', function '{label}'"
             if tuple(function.name_in()) != RESIDUAL_ARGUMENTS:
-                raise ValueError(f"{where}: arguments must be {RESIDUAL_ARGUMENTS}, not {tuple(function.name_in())}")
+                raise ValueError(f"{position}: arguments must be {RESIDUAL_ARGUMENTS}, not {tuple(function.name_in())}")
             sizes = [function.numel_in(i) for i in range(function.n_in())]
             if sizes != [len(table) for table in tables]:
-                raise ValueError(f"{where}: arguments have sizes {sizes}, not {[len(table) for table in tables]}")
+                raise ValueError(f"{position}: arguments have sizes {sizes}, not {[len(table) for table in tables]}")
             if function.numel_out(0) != len(rows):
-                raise ValueError(f"{where}: {function.numel_out(0)} rows, not {len(rows)}")
+                raise ValueError(f"{position}: {function.numel_out(0)} rows, not {len(rows)}")
 
     def _check_function(self, label: str, function: ca.Function | None, table: str) -> None:
         rows = len(getattr(self, table))
@@ -259,19 +259,19 @@ class System:
             return
         if not rows:
             raise ValueError(f"system '{self.name}' has a function '{label}' but no {table}")
-        where = f"system '{self.name}', function '{label}'"
+        position = f"system '{self.name}', function '{label}'"
         if tuple(function.name_in()) != ARGUMENTS:
-            raise ValueError(f"{where}: arguments must be named {ARGUMENTS}, not {tuple(function.name_in())}")
+            raise ValueError(f"{position}: arguments must be named {ARGUMENTS}, not {tuple(function.name_in())}")
         tables = ("states", "controls", "algebraic", "parameters", "data")
         sizes = [(len(getattr(self, t)), t) for t in tables] + [(1, "time")]
         for i, (size, t) in enumerate(sizes):
             if function.numel_in(i) != size or (size and function.size2_in(i) != 1):
                 raise ValueError(
-                    f"{where}: argument {ARGUMENTS[i]} has shape {function.size_in(i)}, but there are {size} ({t})"
+                    f"{position}: argument {ARGUMENTS[i]} has shape {function.size_in(i)}, but there are {size} ({t})"
                 )
         if function.n_out() != 1 or function.size_out(0) != (rows, 1):
             shapes = [function.size_out(i) for i in range(function.n_out())]
-            raise ValueError(f"{where}: gives {shapes}, not one column of {rows} ({table})")
+            raise ValueError(f"{position}: gives {shapes}, not one column of {rows} ({table})")
 
 
 def _no_number(names: Sequence[str], entry: Any) -> str:

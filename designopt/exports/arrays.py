@@ -119,11 +119,13 @@ def write_arrays(result: Result, evaluations: list[StoredArrays], file: Path, fa
         for axis in plan.ragged_axes:
             length = nc.create_variable(plan.length_of(axis), ("design", "scenario"), np.int64, fillvalue=0)
             length.attrs["long_name"] = f"values along {axis}; the rest is padding"
-        for item, arrays in _each(result, evaluations):
+        for item, arrays in _stored_values(result, evaluations):
             _fill(nc, plan, plan.index_of[item.row], item.scenario, arrays)
 
 
-def _each(result: Result, arrays: list[StoredArrays]) -> Iterator[tuple[StoredArrays, dict[str, NDArray[Any]]]]:
+def _stored_values(
+    result: Result, arrays: list[StoredArrays]
+) -> Iterator[tuple[StoredArrays, dict[str, NDArray[Any]]]]:
     for item in arrays:
         yield item, read_arrays(result.path, item.reference)
 
@@ -132,7 +134,7 @@ def _survey(result: Result, evaluations: list[StoredArrays]) -> tuple[dict[str, 
     """The layout of each array, and the axes along which arrays of one evaluation differ."""
     layouts: dict[str, _Layout] = {}
     clashing: set[str] = set()
-    for _, arrays in _each(result, evaluations):
+    for _, arrays in _stored_values(result, evaluations):
         along: dict[str, int] = {}
         for name, array in arrays.items():
             layouts.setdefault(name, _Layout()).add(array)

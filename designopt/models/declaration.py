@@ -151,9 +151,9 @@ def _methods(
 
     def evaluate(self: Any, design: Any, scenario: Any, arrays: Set[str] = frozenset()) -> Any:
         """Simulate the motion."""
-        from designopt.dynamics.simulation.side_by_side import completed
+        from designopt.dynamics.simulation.side_by_side import run_alone
 
-        return completed(evaluation(self, design, scenario, arrays))
+        return run_alone(evaluation(self, design, scenario, arrays))
 
     def evaluation(self: Any, design: Any, scenario: Any, arrays: Set[str]) -> Any:
         return (yield from self.simulation.evaluation(*ready(self, design, scenario), arrays))

@@ -93,15 +93,15 @@ class Equations:
         """The states, with the series as outputs: for linearisation and trajectory problems."""
         return self._system(self.name, self.names(State), self._values(self.names(Series)), self.used())
 
-    def simulated(self) -> System:
+    def simulation_system(self) -> System:
         """The states and the integrals, with all sampled quantities as outputs."""
         sampled_names = [n for kind in SAMPLED for n in self.names(kind)]
         return self._system(self.name, self.names(State, Integral), self._values(sampled_names), self.constants())
 
     def sensitive(self) -> System:
-        """`simulated` with S_j times scale_<parameter> as further states, and as further outputs the derivatives of the
-        outputs with respect to all parameters, with the same factor; "<event>/time" is the time derivative of an
-        event's expression."""
+        """`simulation_system` with S_j times scale_<parameter> as further states, and as further outputs the
+        derivatives of the outputs with respect to all parameters, with the same factor; "<event>/time" is the time
+        derivative of an event's expression."""
         states, unknowns = self.names(State, Integral), self.names(Unknown)
         x, s = self._column(self.symbols[n] for n in states), self._column(self.symbols[n] for n in unknowns)
         f = self._column(self.values[n] for n in states)

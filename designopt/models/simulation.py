@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.dynamics import SimulationStatus, Simulator, System, Trajectory
-from designopt.dynamics.simulation.side_by_side import NextRun, OverRuns, completed
+from designopt.dynamics.simulation.side_by_side import NextRun, OverRuns, run_alone
 from designopt.lazy import scipy
 from designopt.models.equations import SAMPLED, Equations
 from designopt.models.quantities import Event, Final, Integral, Output, Parameter, Peak, Series, State
@@ -45,7 +45,7 @@ class Simulation:
     @cached_property
     def simulator(self) -> Simulator:
         """Simulator of the states and integrals."""
-        return self._simulator_of(self.equations.simulated())
+        return self._simulator_of(self.equations.simulation_system())
 
     @cached_property
     def sensitive(self) -> Simulator:
@@ -107,7 +107,7 @@ class Simulation:
                 figure_values[name] = float(motion.x[-1, self.states.index(name)])
             elif isinstance(quantity, Peak):
                 y = motion.y[:, self.sampled.index(name)]
-                figure_values[name] = float(_signed(quantity, y)[_peak_row(quantity, y)])
+                figure_values[name] = float(_signed_value(quantity, y)[_peak_row(quantity, y)])
             elif isinstance(quantity, Final):
                 figure_values[name] = float(motion.y[-1, self.sampled.index(name)])
             elif isinstance(quantity, Event):
@@ -140,7 +140,7 @@ class Simulation:
         def outputs(t: float) -> Floats:
             times = np.array([begin, t])
             output_row: Floats = (
-                motion.y[after - 1] if t == begin else completed(self._piece(simulator, x, times, numbers, None)).y[-1]
+                motion.y[after - 1] if t == begin else run_alone(self._piece(simulator, x, times, numbers, None)).y[-1]
             )
             return output_row
 
@@ -162,7 +162,7 @@ class Simulation:
         initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
         S = [[scale[n] if i == n else 0.0 for i in initial] for n in self.parameters]
         x = np.concatenate([self.first(numbers), np.array(S).ravel()])
-        motion = completed(self.runs(self.sensitive, x, all_numbers, duration, breaks))
+        motion = run_alone(self.runs(self.sensitive, x, all_numbers, duration, breaks))
         names, nx = [v.name for v in self.sensitive.system.outputs], len(self.states)
         figure_slopes: dict[str, dict[str, float]] = {}
         for name, quantity in self.equations.declared.items():
@@ -192,11 +192,11 @@ class Simulation:
         return figure_slopes
 
 
-def _signed(peak: Peak, y: Floats) -> Floats:
+def _signed_value(peak: Peak, y: Floats) -> Floats:
     return np.abs(y) if peak.extremum == "size" else y
 
 
 def _peak_row(peak: Peak, y: Floats) -> int:
     """Index of the sample at which a peak occurs."""
-    values = _signed(peak, y)
+    values = _signed_value(peak, y)
     return int(np.argmin(values) if peak.extremum == "smallest" else np.argmax(values))

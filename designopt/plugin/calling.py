@@ -15,7 +15,7 @@ from designopt.plugin.values import PluginFailed
 _KINDS = {"report": "report part", "export": "export format"}
 
 
-def titled(plugin: Plugin) -> str:
+def plugin_title(plugin: Plugin) -> str:
     """``aggregation 'cvar'``."""
     return f"{_KINDS.get(plugin.kind, plugin.kind)} '{plugin.name}'"
 
@@ -25,7 +25,7 @@ def code_of(plugin: Plugin) -> str:
     function = getattr(plugin.target, "evaluate", plugin.target)
     code = getattr(inspect.unwrap(function), "__code__", None)
     location = f"{Path(code.co_filename).name}:{code.co_firstlineno}: " if code is not None else ""
-    return f"{location}{titled(plugin)}"
+    return f"{location}{plugin_title(plugin)}"
 
 
 def value_text(value: Any) -> str:
@@ -50,7 +50,7 @@ def calling(plugin: Plugin, *exceptions: type[BaseException]) -> Iterator[None]:
     except Exception as error:
         if is_own(plugin):
             raise
-        raise PluginFailed(f"the {titled(plugin)} failed: {error_line(error, plugin.source)}") from error
+        raise PluginFailed(f"the {plugin_title(plugin)} failed: {error_line(error, plugin.source)}") from error
 
 
 def wrong_return(plugin: Plugin, text: str) -> PluginFailed:

@@ -49,7 +49,7 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     _check_names("condition", conditions, plugin.conditions or {}, plugin)
     _check_names("output", outputs, {**plugin.outputs, **declarations.arrays}, plugin)
     _check_names("array", declarations.arrays, {**plugin.arrays, **plugin.outputs}, plugin)
-    plugin = in_units(_without(plugin, declarations.without), declarations.units)
+    plugin = in_units(_without_inputs(plugin, declarations.without), declarations.units)
     # what a study asks for by its settings comes first, in all tables
     every_output, arrays = {**outputs, **plugin.outputs}, {**plugin.arrays, **declarations.arrays}
     check_sentences(plugin.name, every_output, arrays)
@@ -66,7 +66,7 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     )
 
 
-def _without(plugin: ModelPlugin, names: frozenset[str]) -> ModelPlugin:
+def _without_inputs(plugin: ModelPlugin, names: frozenset[str]) -> ModelPlugin:
     """`plugin` without the annotated inputs `names`. Raises `PluginError` for a name that is not annotated."""
     if unknown := sorted(names - (plugin.inputs or {}).keys()):
         raise PluginError(f"model '{plugin.name}' declares that it is without '{unknown[0]}', which is not annotated")

@@ -81,13 +81,13 @@ class InstalledPlugin:
     entry: EntryPoint = field(repr=False)
 
 
-def installed(kind: Kind | None = None) -> Iterator[InstalledPlugin]:
+def installed_plugins(kind: Kind | None = None) -> Iterator[InstalledPlugin]:
     """Installed plugins of `kind` (all kinds for None), without importing any."""
-    return (plugin for plugin in _installed(tuple(sys.path)) if kind in (None, plugin.kind))
+    return (plugin for plugin in _plugins_on_path(tuple(sys.path)) if kind in (None, plugin.kind))
 
 
 @functools.lru_cache(maxsize=2)
-def _installed(path: tuple[str, ...]) -> tuple[InstalledPlugin, ...]:
+def _plugins_on_path(path: tuple[str, ...]) -> tuple[InstalledPlugin, ...]:
     """The plugins installed on the import path `path`; cached, because reading the metadata takes longer than checking
     a study."""
     entries = sorted(entry_points(path, "designopt."), key=lambda entry: entry.name)
@@ -104,13 +104,15 @@ def is_installed(plugin: Plugin) -> bool:
     package = str(getattr(plugin.target, "__module__", "")).partition(".")[0]
     return any(
         other_plugin.name == plugin.name and other_plugin.entry.module.partition(".")[0] == package
-        for other_plugin in installed(plugin.kind)
+        for other_plugin in installed_plugins(plugin.kind)
     )
 
 
 def names(kind: Kind) -> list[str]:
     """All plugin names of `kind`: installed, and declared in this process."""
-    return sorted({plugin.name for plugin in installed(kind)} | {name for k, name in _declared_plugins if k == kind})
+    return sorted(
+        {plugin.name for plugin in installed_plugins(kind)} | {name for k, name in _declared_plugins if k == kind}
+    )
 
 
 @overload
@@ -134,7 +136,7 @@ def find(kind: Kind, name: str) -> Plugin:
     from that of its entry point.
     """
     distribution, _, bare = name.rpartition(":")
-    entries = [e for e in installed(kind) if e.name == bare and distribution in ("", e.distribution)]
+    entries = [e for e in installed_plugins(kind) if e.name == bare and distribution in ("", e.distribution)]
     if len({e.distribution for e in entries}) > 1:
         owners = " and ".join(sorted({e.distribution for e in entries}))
         raise PluginError(f"{kind} '{bare}' is offered by {owners}; write 'distribution:{bare}' to choose")

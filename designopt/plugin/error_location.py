@@ -39,7 +39,7 @@ def raise_location(error: BaseException, source: Path | None = None) -> str:
     if not frames:
         return ""
     frame, line = frames[-1]
-    return f"{_relative(frame.f_code.co_filename)}:{line}"
+    return f"{_relative_path(frame.f_code.co_filename)}:{line}"
 
 
 def error_line(error: BaseException, source: Path | None = None) -> str:
@@ -64,10 +64,10 @@ def definition_line(function: Callable[..., Any], name: str) -> str:
         return ""
     at = (int(getattr(node, "lineno", 0)) for node in ast.walk(tree) if name in _entries(node))
     line = min((n for n in at if first <= n <= last), default=first)
-    return f"{_relative(code.co_filename)}:{line}"
+    return f"{_relative_path(code.co_filename)}:{line}"
 
 
-def _relative(file: str) -> str:
+def _relative_path(file: str) -> str:
     """A file as given, relative to the current folder if it is below it."""
     working_folder = f"{Path.cwd()}/"
     return file.removeprefix(working_folder)

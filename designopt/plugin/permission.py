@@ -7,10 +7,9 @@ the study, has two methods:
 - ``prepare(permission)`` receives the `Permission`. It is called only if the user has allowed every name, with
   ``--allow NAME``, ``--allow NAME=PATH`` or ``run(allow=[...])``; otherwise `CannotRun` ends the command.
 
-`permitted` makes this decision for every evaluation, wherever it takes place. Workers receive the permission with the
-problem, and find programs without a path on their own PATH. ``check()``, ``declares()`` and the like must not run
-anything. A store contains the names, for the command that continues a run, but no permission.
-"""
+`permission_of` makes this decision for every evaluation, wherever it takes place. Workers receive the permission with
+the problem, and find programs without a path on their own PATH. ``check()``, ``declares()`` and the like must not run
+anything. A store contains the names, for the command that continues a run, but no permission."""
 
 from __future__ import annotations
 
@@ -92,7 +91,7 @@ def refuse_not_allowed(model: Use[ModelPlugin], permission: Permission, built: A
             raise CannotRun(f"'{item.name}' is a file of the study; write --allow {item.name}, without a path")
 
 
-def permitted(model: Use[ModelPlugin], permission: Permission, built: Any = None) -> Permission:
+def permission_of(model: Use[ModelPlugin], permission: Permission, built: Any = None) -> Permission:
     """The part of `permission` that concerns `model`, with resolved paths.
 
     Raises `CannotRun`, also for an allowed program that this machine does not have.

@@ -45,14 +45,16 @@ def residuals(problem: Statement, figures: Mapping[str, Floats]) -> Floats:
     """
     with np.errstate(all="ignore"):
         return np.concatenate(
-            [each_scenario(problem, _signed(o.expression), figures) for o in problem.objectives], axis=1
+            [each_scenario(problem, _without_abs(o.expression), figures) for o in problem.objectives], axis=1
         )
 
 
 def residual_gradients(problem: Statement, X: Floats, figures: Mapping[str, Floats]) -> Floats:
     """The derivatives (n, objectives * scenarios, d) of `residuals` with respect to the parameters, in the study's
     units."""
-    return np.concatenate([_slopes(problem, _signed(o.expression), X, figures) for o in problem.objectives], axis=1)
+    return np.concatenate(
+        [_slopes(problem, _without_abs(o.expression), X, figures) for o in problem.objectives], axis=1
+    )
 
 
 def _aggregated_slopes(
@@ -94,7 +96,7 @@ def derivative_name(output: str, parameter: str) -> str:
     return f"d({output})/d({parameter})"
 
 
-def _signed(expression: Expression) -> Expression:
+def _without_abs(expression: Expression) -> Expression:
     """The expression without an outermost ``abs``, also inside a unit conversion."""
     root, factor = expression.root, None
     if root.kind == "*" and root.parts[0].kind == "number":

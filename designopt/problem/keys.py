@@ -10,7 +10,7 @@ from operator import itemgetter
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.canonical_form import canonical_json, canonical_use, tagged
+from designopt.canonical_form import canonical_json, canonical_use, tagged_bytes
 from designopt.plugin import SolverPlugin, Use
 from designopt.problem.statement import Statement
 from designopt.space import display_value, in_model_unit
@@ -26,7 +26,7 @@ class Keys:
 
     def __init__(self, problem: Statement) -> None:
         self._space = problem.space
-        use, special = canonical_use(problem.model), [problem.special] if problem.special else []
+        use, special = canonical_use(problem.model), [problem.special_entries] if problem.special_entries else []
         figures = {name: canonical_use(figure) for name, figure in problem.figures.items()}
         identities = ([use, figures, problem.key_values(s), *special, *problem.key_shift(s)] for s in problem.scenarios)
         #: One partial hash per scenario: model, version, settings, computed figures and scenario.
@@ -56,13 +56,13 @@ class Keys:
         columns = [[b""] * len(X)]
         for name, p, j in self._parameters:
             if j is None:
-                entries = [name + tagged(in_model_unit(p, p.values[0]))] * len(X)
+                entries = [name + tagged_bytes(in_model_unit(p, p.values[0]))] * len(X)
             elif p.kind == "real":
                 doubles = (np.asarray(in_model_unit(p, X[:, j])) + 0.0).astype("<f8").tobytes()
                 entries = [name + b"d" + doubles[i : i + 8] for i in range(0, len(doubles), 8)]
             else:
                 distinct, inverse = np.unique(X[:, j], return_inverse=True)
-                texts = [name + tagged(in_model_unit(p, display_value(p, x))) for x in distinct.tolist()]
+                texts = [name + tagged_bytes(in_model_unit(p, display_value(p, x))) for x in distinct.tolist()]
                 entries = [texts[i] for i in inverse.tolist()]
             if p.name in activity:
                 entries = [e if active else b"" for e, active in zip(entries, activity[p.name].tolist(), strict=True)]

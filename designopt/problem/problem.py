@@ -47,7 +47,7 @@ class Problem(Statement):
         return dataclasses.replace(self, model=model, gradients=False, fidelity=None)
 
     @cached_property
-    def unshifted(self) -> Problem:
+    def without_shifts(self) -> Problem:
         """The same problem in the scenarios that evaluate a design itself, not its neighbours; these come first."""
         scenarios = tuple(s for s in self.scenarios if not s.shift)
         return self if len(scenarios) == len(self.scenarios) else dataclasses.replace(self, scenarios=scenarios)
@@ -74,7 +74,7 @@ class Problem(Statement):
     # ----------------------------------------------------------------------------------------------------- scores
 
     judge = scoring.judge
-    limited = scoring.limited
+    limited = scoring.limited_values
     constraint_values = scoring.constraint_values
     objective_gradients = gradients.objective_gradients
     constraint_gradients = gradients.constraint_gradients

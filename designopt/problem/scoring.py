@@ -74,13 +74,13 @@ def aggregate(
     raw = np.broadcast_to(item.expression.evaluate(figures), (n, len(problem.scenarios)))
     gaps = np.isnan(raw) if failed is None else failed
     if problem.missing and gaps.any():
-        return _aggregated(problem, item, raw, sign, gaps)
+        return _aggregate_with_gaps(problem, item, raw, sign, gaps)
     if len(problem.scenarios) == 1 and item.over.plugin.name in ("worst", "nominal", "mean"):
         return np.array(raw[:, 0])
-    return sign * _over(item.over, sign * raw)
+    return sign * _aggregate_scenarios(item.over, sign * raw)
 
 
-def _over(use: Use[AggregationPlugin], values: Floats) -> Floats:
+def _aggregate_scenarios(use: Use[AggregationPlugin], values: Floats) -> Floats:
     """`values` (n, scenarios) aggregated (n,). Raises `PluginFailed` if the aggregation raises or returns something
     else."""
     if not len(values):
@@ -90,7 +90,7 @@ def _over(use: Use[AggregationPlugin], values: Floats) -> Floats:
     return numbers(use.plugin, result, values.shape[:1], "one number for each design")
 
 
-def numbers(plugin: AggregationPlugin, result: Any, shape: tuple[int, ...], what: str) -> Floats:
+def numbers(plugin: AggregationPlugin, result: Any, shape: tuple[int, ...], expectation: str) -> Floats:
     """What an aggregation `result` as an array of `shape`. Raises `PluginFailed` if it is something else."""
     try:
         array = np.asarray(result, dtype=float)
@@ -99,10 +99,12 @@ def numbers(plugin: AggregationPlugin, result: Any, shape: tuple[int, ...], what
     if array is not None and array.shape == shape:
         return array
     description = value_text(result) if array is None or not array.ndim else f"an array of shape {array.shape}"
-    raise wrong_return(plugin, f"must return {what}, here an array of shape {shape}, not {description}")
+    raise wrong_return(plugin, f"must return {expectation}, here an array of shape {shape}, not {description}")
 
 
-def _aggregated(problem: Statement, item: Objective | StudyConstraint, raw: Floats, sign: float, gaps: Mask) -> Floats:
+def _aggregate_with_gaps(
+    problem: Statement, item: Objective | StudyConstraint, raw: Floats, sign: float, gaps: Mask
+) -> Floats:
     """Aggregation of `raw` (n, scenarios) outside `gaps`; NaN with too many gaps, or if the scenario that counts is
     one."""
     values = np.full(len(raw), np.nan)
@@ -113,11 +115,13 @@ def _aggregated(problem: Statement, item: Objective | StudyConstraint, raw: Floa
             continue
         rows = np.flatnonzero(pattern_of.reshape(-1) == k)
         complete = raw[np.ix_(rows, ~pattern)]
-        values[rows] = sign * _over(item.over, sign * complete)
+        values[rows] = sign * _aggregate_scenarios(item.over, sign * complete)
     return values
 
 
-def limited(problem: Statement, c: StudyConstraint, figures: Mapping[str, Floats], n: int) -> tuple[Floats, Floats]:
+def limited_values(
+    problem: Statement, c: StudyConstraint, figures: Mapping[str, Floats], n: int
+) -> tuple[Floats, Floats]:
     """The values (n,) that `c` limits for `n` designs: aggregated towards the small end, for a minimum, and the large
     end."""
     with np.errstate(all="ignore"):

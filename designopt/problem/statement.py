@@ -101,7 +101,7 @@ class Statement:
     def canonical(self) -> dict[str, Any]:
         """The problem as plain data: the content of ``problem.json`` in the store and the input of `digest`."""
         return {
-            **self.special,
+            **self.special_entries,
             **({"missing": self.missing} if self.missing else {}),
             "model": canonical_use(self.model),
             "figures": {name: canonical_use(use) for name, use in self.figures.items()},
@@ -147,7 +147,7 @@ class Statement:
         }
 
     @property
-    def special(self) -> dict[str, Any]:
+    def special_entries(self) -> dict[str, Any]:
         """Entries of canonical form and keys that only some problems have."""
         entries = {"gradients": self.gradients or None, "seed": self.seed, "options": self.evaluation_options or None}
         return {name: value for name, value in entries.items() if value is not None}

@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.arrays import Floats, Mask
 from designopt.collocation.solution.explain import explain
-from designopt.counts import after, count, plural
+from designopt.counts import count, plural, with_subject
 from designopt.printable import one_line
 from designopt.report.labels import design_names, display_scales, listed, number
 from designopt.report.no_design import LONGEST, first_sentences, most_frequent_end
@@ -213,7 +213,7 @@ def sentences(result: Result, row: int) -> Iterator[str]:
     for k, scenario in enumerate(result.problem.scenarios):
         for array in filter(None, arrays):
             yield from (
-                after(scenario.name, one_line(sentence)) for sentence in _sentences(result, row, k, array) or ()
+                with_subject(scenario.name, one_line(sentence)) for sentence in _sentences(result, row, k, array) or ()
             )
 
 

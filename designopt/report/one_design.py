@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designopt.counts import after
+from designopt.counts import with_subject
 from designopt.problem import unequal
 from designopt.report.labels import displayed_figures, failure_class, number
 from designopt.report.notable import sentences
@@ -118,7 +118,7 @@ def messages(result: Result, row: int) -> list[str]:
     for k, scenario in enumerate(result.problem.scenarios):
         message = result.message(row, k).strip()
         if message:
-            messages.append(after(scenario.name, message))
+            messages.append(with_subject(scenario.name, message))
         if output := result.printed(row, k).strip():
             messages.append(f"{scenario.name} printed:\n{output}")
     return [*messages, *filter(None, ["\n".join(sentences(result, row))])]

@@ -68,7 +68,7 @@ def ask(study: StudyDefinition, store: Path, count: int, recall: Sequence[str | 
     if any(work.kind == "program" for work in waiting):
         raise ValueError("the solver of this study solves its own programs, which cannot be evaluated externally")
     problem = Problem.from_study(study)
-    return [evaluation for work in waiting for evaluation in _pending(study, problem, work)][:count]
+    return [evaluation for work in waiting for evaluation in _pending_evaluations(study, problem, work)][:count]
 
 
 def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
@@ -77,7 +77,7 @@ def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
     return dataclasses.replace(study, tolerances=None) if has_assumptions else study
 
 
-def _pending(study: StudyDefinition, problem: Problem, work: Work) -> list[PendingEvaluation]:
+def _pending_evaluations(study: StudyDefinition, problem: Problem, work: Work) -> list[PendingEvaluation]:
     return [
         _evaluation(study, problem, work.kind, int(work.designs[i]), int(work.numbers[i]), work.X[[i]], key)
         for i, key in enumerate(work.keys)
@@ -111,7 +111,7 @@ def recorded_evaluations(study: StudyDefinition, store: Path) -> list[tuple[Pend
 def _scenario(study: StudyDefinition, problem: Problem, kind: str, index: int) -> Scenario:
     if kind == "validation" and study.validate is not None:
         return study.validate.scenarios[index]
-    scenarios = problem.unshifted.scenarios
+    scenarios = problem.without_shifts.scenarios
     return scenarios[index % len(scenarios)] if kind == "neighbour" else problem.scenarios[index]
 
 

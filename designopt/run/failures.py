@@ -144,7 +144,7 @@ class Attempts:
         """Number of recorded attempts."""
         return self._number[key]
 
-    def retried(self, status: str) -> bool:
+    def allows_retry(self, status: str) -> bool:
         """Whether the study allows a further attempt after this outcome."""
         return self._retries.get(status, 0) > 0
 

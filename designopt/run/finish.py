@@ -14,7 +14,7 @@ from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
 from designopt.run.evaluations.work import LARGEST_CHUNK, Work
 from designopt.run.progress import TOLERANCES, VALIDATION, Snapshot, steps
 from designopt.run.tolerance_analysis import neighbours_to_do
-from designopt.store.disk.arrays import intact, remove_arrays
+from designopt.store.disk.arrays import intact_keys, remove_arrays
 from designopt.store.journal.schema import Kind
 from designopt.store.result import Result
 from designopt.store.views.validation import validation_keys
@@ -111,7 +111,9 @@ def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: 
         X = result.outcomes.X[rows]
         keys = ledger.problem.keys(X)
         row_of = {key: (i, s) for i, row in enumerate(keys) for s, key in enumerate(row)}
-        complete = intact(store.path, {key: _returned(dispatcher, key, array_names) for key in row_of if key in have})
+        complete = intact_keys(
+            store.path, {key: _returned_arrays(dispatcher, key, array_names) for key in row_of if key in have}
+        )
         work = _work(ledger, X, {key: at for key, at in row_of.items() if key not in complete})
         dispatcher.run(pieces(work), len(work), arrays=array_names)
         keys_to_keep |= row_of.keys()
@@ -128,7 +130,7 @@ def restore_arrays(study: StudyDefinition, dispatcher: Dispatcher) -> None:
     names = tuple(name for name, keep in study.execution.arrays.items() if keep == "all")
     store, ledger = dispatcher.store, dispatcher.ledger
     rows = [row for row in store.journal.evaluations("key, design, number, arrays", "scenario") if row[3]]
-    sound = intact(store.path, {row[0]: _returned(dispatcher, row[0], names) for row in rows})
+    sound = intact_keys(store.path, {row[0]: _returned_arrays(dispatcher, row[0], names) for row in rows})
     lost = [row for row in rows if row[0] not in sound]
     designs = np.array([row[1] for row in lost], np.int64)
     work = Work(
@@ -141,7 +143,7 @@ def restore_arrays(study: StudyDefinition, dispatcher: Dispatcher) -> None:
     dispatcher.run(pieces(work), len(work), arrays=names)
 
 
-def _returned(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> tuple[str, ...]:
+def _returned_arrays(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the arrays `names` that an evaluation certainly returns: a failed one returns what it has."""
     return names if dispatcher.ledger.status[dispatcher.ledger.slot_of[key]] == CODE["ok"] else ()
 

@@ -18,11 +18,12 @@ SHOWN = 40
 def plan(study: StudyDefinition, store: Path) -> str:
     """A few lines of text: the problem, the stages with their budgets, execution. Runs nothing."""
     problem = Problem.from_study(study)
+    objectives = [f"{o.direction} {o.name}{_aggregation_words(problem, o)}" for o in problem.objectives]
     lines = [
         f"study      {study.name}" + (f": {study.title}" if study.title else ""),
         f"model      {study.model.plugin.name}, {plural(len(problem.scenarios), 'scenario')}",
         *_space(study),
-        f"objectives {', '.join(f'{o.direction} {o.name}{_over(problem, o)}' for o in problem.objectives) or 'none'}",
+        f"objectives {', '.join(objectives) or 'none'}",
     ]
     if problem.constraints:
         lines.append(f"limits     {', '.join(c.name for c in problem.constraints)}")
@@ -69,7 +70,7 @@ def _range(p: DesignVariable) -> str:
     return f"{p.low:g} to {p.high:g}{unit}{', log scale' if p.scale == 'log' else ''}{integers}"
 
 
-def _over(problem: Problem, objective: Objective) -> str:
+def _aggregation_words(problem: Problem, objective: Objective) -> str:
     """The aggregation over scenarios, explicit or default."""
     return (
         f" ({objective.over.plugin.name} of {len(problem.scenarios)} scenarios)" if len(problem.scenarios) > 1 else ""

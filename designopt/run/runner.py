@@ -25,7 +25,7 @@ from designopt.plugin import (
     PluginFailed,
     load_file,
     path_of,
-    permitted,
+    permission_of,
     plugin_file_of,
     refuse_not_allowed,
     refuse_while_loading,
@@ -115,7 +115,7 @@ def run_study(
             execution = dataclasses.replace(execution, executor="dask")
         if start is None:
             is_local = execution.scheduler == "local" and execution.cluster is None
-            (permitted if is_local else refuse_not_allowed)(study.model, permission)
+            (permission_of if is_local else refuse_not_allowed)(study.model, permission)
         array_names = tuple(name for name, keep in execution.arrays.items() if keep == "failed")
         permission = dataclasses.replace(permission, timeout=execution.timeout, keeps_failed=array_names)
         with_all_scenarios = with_validation(dataclasses.replace(study, execution=execution))

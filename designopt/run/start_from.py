@@ -120,7 +120,7 @@ def settle(
             for name, record in json.loads(text).items()
         }
         for name, designs in records.items():
-            if not _within(problem.space, designs.X):
+            if not _is_within(problem.space, designs.X):
                 raise ValueError(f"a design of stage '{name}' is outside the space")
     starts = take(study, problem, path, {**proposals, **records})
     if starts.keys() != records.keys():
@@ -132,7 +132,7 @@ def settle(
     return starts
 
 
-def _within(space: Space, X: Floats) -> bool:
+def _is_within(space: Space, X: Floats) -> bool:
     """Whether all designs `X` are within the bounds of the space, up to rounding."""
     with np.errstate(all="ignore"):
         S = space.to_search(X)
@@ -151,15 +151,15 @@ def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Startin
         raise StoreError(
             f"{who} cannot start from {store}: its designs have no parameter {names} (they have {had})", store
         )
-    best = select(judged(source, problem, who), origin)
+    best = select(rescored_outcomes(source, problem, who), origin)
     try:
-        X = translated(best.X, theirs, problem.space)
+        X = translate(best.X, theirs, problem.space)
     except units.UnitError as error:
         raise StoreError(f"{who} cannot start from {store}: {error}", store) from error
     return StartingDesigns(str(store.absolute()), X, len(best) - len(X))
 
 
-def judged(source: Result, problem: Problem, who: str) -> Outcomes:
+def rescored_outcomes(source: Result, problem: Problem, who: str) -> Outcomes:
     """The other store's designs scored by this problem, from the records there; by its own problem if these are
     insufficient and the objectives have the same names and directions."""
     alike = {(o.name, o.direction) for o in source.problem.objectives} == {
@@ -183,7 +183,7 @@ def judged(source: Result, problem: Problem, who: str) -> Outcomes:
     )
 
 
-def translated(X: Floats, theirs: Space, ours: Space) -> Floats:
+def translate(X: Floats, theirs: Space, ours: Space) -> Floats:
     """Designs `X` of the space `theirs` as designs of the space `ours`, matched by name and converted by unit.
 
     Designs outside our space are dropped: a value beyond a bound, an unknown choice, another value of a parameter fixed
@@ -200,7 +200,7 @@ def translated(X: Floats, theirs: Space, ours: Space) -> Floats:
         if source_parameter is None:  # unknown there: no design that needs it is one of ours
             if p.kind != "fixed":
                 inactive[p.name] = np.ones(len(X), bool)
-                designs_here[:, ours.names.index(p.name)] = _inside(p)
+                designs_here[:, ours.names.index(p.name)] = _value_inside(p)
             continue
         j = column.get(p.name)
         values = [
@@ -214,7 +214,7 @@ def translated(X: Floats, theirs: Space, ours: Space) -> Floats:
         else:
             inactive[p.name] = ~is_active
             inside &= ~is_active | np.isfinite(entries)
-            designs_here[:, ours.names.index(p.name)] = np.where(np.isfinite(entries), entries, _inside(p))
+            designs_here[:, ours.names.index(p.name)] = np.where(np.isfinite(entries), entries, _value_inside(p))
     needs = ours.active(designs_here)
     for j, p in enumerate(ours.free):
         inside &= ~(needs[:, j] & inactive[p.name])
@@ -251,5 +251,5 @@ def _is_equal(choice: Any, value: Any, number: float) -> bool:
     return type(choice) is type(value) and bool(choice == value)
 
 
-def _inside(p: DesignVariable) -> float:
+def _value_inside(p: DesignVariable) -> float:
     return 0.0 if p.kind == "choice" else p.low

@@ -63,7 +63,7 @@ def neighbours_to_do(study: StudyDefinition, dispatcher: Dispatcher, tolerances:
     counts = plan(study, tolerances, result)
     if not counts:
         return None
-    problem, rows, count = ledger.problem.unshifted, list(counts), max(counts.values())
+    problem, rows, count = ledger.problem.without_shifts, list(counts), max(counts.values())
     X = result.outcomes.X[rows]
     N = neighbours(problem, tolerances, X, count, study.seed)
     todo: dict[bytes, tuple[int, int, int]] = {}

@@ -16,7 +16,7 @@ FAR_APART = "their best designs lie far apart"
 _SAME, _CONVERGED = 0.01, 1e-3
 
 
-def apart(problem: Problem, values: Floats, begins: Sequence[int], objective: int = 0) -> str:
+def apart_note(problem: Problem, values: Floats, begins: Sequence[int], objective: int = 0) -> str:
     """``; their best designs lie far apart: mass 1.2 to 3 kg`` for searches that ended at different values, else "".
 
     `values` (n,) are those of that objective, minimised and infinite for infeasible designs, in the order of
@@ -27,8 +27,8 @@ def apart(problem: Problem, values: Floats, begins: Sequence[int], objective: in
     ends, finite = ends[np.isfinite(ends)], values[np.isfinite(values)]
     if len(ends) < 2:
         return ""
-    improved = float(np.median(finite) - finite.min())
-    if np.ptp(ends) <= max(_SAME * np.abs(ends).max(), _CONVERGED * improved):
+    improvement = float(np.median(finite) - finite.min())
+    if np.ptp(ends) <= max(_SAME * np.abs(ends).max(), _CONVERGED * improvement):
         return ""
     o = problem.objectives[objective]
     best, worst = o.sign * float(ends.min()), o.sign * float(ends.max())

@@ -64,7 +64,8 @@ class FullFactorial:
         """Evaluate the whole grid in one batch; `rng` is not used."""
         _refuse_start(start)
         self.check(problem)
-        axes = self._axes(problem.space)
+        space = problem.space
+        axes = [_levels(p, count) for p, count in zip(space.free, self._counts(space), strict=True)]
         X = np.empty((math.prod(len(values) for values in axes), len(axes)))
         repeat = len(X)
         for j, values in enumerate(axes):
@@ -74,9 +75,6 @@ class FullFactorial:
             X = problem.space.impute(X)
             X = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
         evaluate(X)
-
-    def _axes(self, space: Space) -> list[Floats]:
-        return [_levels(p, count) for p, count in zip(space.free, self._counts(space), strict=True)]
 
     def _counts(self, space: Space) -> list[int]:
         """Number of levels of each parameter; counted before the grid is created."""
@@ -118,13 +116,13 @@ def _levels(p: DesignVariable, count: int) -> Floats:
     if p.kind == "int":
         if count == round(p.high - p.low) + 1:
             return p.low + np.arange(count, dtype=float)
-        return np.asarray(np.rint(_evenly(p.low, p.high, count)))
+        return np.asarray(np.rint(_even_points(p.low, p.high, count)))
     if p.scale == "log":
         return np.geomspace(p.low, p.high, count) if count > 1 else np.array([math.sqrt(p.low) * math.sqrt(p.high)])
-    return _evenly(p.low, p.high, count)
+    return _even_points(p.low, p.high, count)
 
 
-def _evenly(low: float, high: float, count: int) -> Floats:
+def _even_points(low: float, high: float, count: int) -> Floats:
     return np.linspace(low, high, count) if count > 1 else np.array([low + (high - low) / 2.0])
 
 

@@ -46,7 +46,7 @@ _APART = ("text", "path", "relations", "plugin_files")
 def encode(study: StudyDefinition) -> dict[str, Any]:
     """`study` as JSON data: files are given by digest (`files` lists them)."""
     return {
-        **{f.name: encoded(getattr(study, f.name)) for f in dataclasses.fields(study) if f.name not in _APART},
+        **{f.name: encode_part(getattr(study, f.name)) for f in dataclasses.fields(study) if f.name not in _APART},
         "relations": [str(r) for r in study.relations],
         "relation_texts": [r.text for r in study.relations],
         "plugin_files": [{"name": n, "digest": InputFile(n, c).digest} for n, c in study.plugin_files],
@@ -93,7 +93,7 @@ def decode(
     in_data = {f.name: f.name in data for f in dataclasses.fields(StudyDefinition) if f.name not in _APART}
     return StudyDefinition(
         **{
-            name: _decoded(hints[name], data[name], file, f"study.{name}")
+            name: _decode_value(hints[name], data[name], file, f"study.{name}")
             for name, present in in_data.items()
             if present
         },
@@ -107,8 +107,8 @@ def decode(
     )
 
 
-def _decoded(hint: Any, item: Any, file: Callable[[str, str], InputFile], where: str) -> Any:
-    """The value of type `hint`, an annotation of `study.study`, from the encoded `item` of the field `where`.
+def _decode_value(hint: Any, item: Any, file: Callable[[str, str], InputFile], position: str) -> Any:
+    """The value of type `hint`, an annotation of `study.study`, from the encoded `item` of the field `position`.
 
     Raises `TypeError` for an item of another type.
     """
@@ -118,30 +118,30 @@ def _decoded(hint: Any, item: Any, file: Callable[[str, str], InputFile], where:
         if item is None and len(members) < len(arguments):
             return None
         if len(members) == 1:
-            return _decoded(members[0], item, file, where)
+            return _decode_value(members[0], item, file, position)
     if origin is tuple:
-        _expect(isinstance(item, list), item, "a list", where)
-        return tuple(_decoded(arguments[0], value, file, f"{where}.{i}") for i, value in enumerate(item))
+        _expect(isinstance(item, list), item, "a list", position)
+        return tuple(_decode_value(arguments[0], value, file, f"{position}.{i}") for i, value in enumerate(item))
     if origin is Mapping:
-        _expect(isinstance(item, dict), item, "a mapping", where)
-        return {k: _decoded(arguments[1], value, file, f"{where}.{k}") for k, value in item.items()}
+        _expect(isinstance(item, dict), item, "a mapping", position)
+        return {k: _decode_value(arguments[1], value, file, f"{position}.{k}") for k, value in item.items()}
     if origin is Use:
         use = _setting(item, file)
-        _expect(isinstance(use, Use) and isinstance(use.plugin, arguments[0]), item, arguments[0].__name__, where)
+        _expect(isinstance(use, Use) and isinstance(use.plugin, arguments[0]), item, arguments[0].__name__, position)
         return use
     if hint is Expression or hint is Any:
         return _setting(item, file)
     if hint is InputFile:
         value = _setting(item, file)
-        _expect(isinstance(value, InputFile), item, "a file", where)
+        _expect(isinstance(value, InputFile), item, "a file", position)
         return value
     if not dataclasses.is_dataclass(hint):
-        _expect(_is_plain(hint, item), item, getattr(hint, "__name__", str(hint)), where)
+        _expect(_is_plain(hint, item), item, getattr(hint, "__name__", str(hint)), position)
         return item
-    _expect(isinstance(item, dict), item, "a mapping", where)
+    _expect(isinstance(item, dict), item, "a mapping", position)
     hints = typing.get_type_hints(hint)
     names = [f.name for f in dataclasses.fields(hint) if f.name in item]
-    values = {name: _decoded(hints[name], item[name], file, f"{where}.{name}") for name in names}
+    values = {name: _decode_value(hints[name], item[name], file, f"{position}.{name}") for name in names}
     if hint in (Objective, StudyConstraint):
         values["expression"] = Expression.parse(item["expression"], item.get("text"))
     return typing.cast(Any, hint)(**values)
@@ -158,9 +158,9 @@ def _is_plain(hint: Any, item: Any) -> bool:
     return isinstance(item, hint) and (hint is bool or not isinstance(item, bool))
 
 
-def _expect(holds: bool, item: Any, kind: str, where: str) -> None:
+def _expect(holds: bool, item: Any, kind: str, position: str) -> None:
     if not holds:
-        raise TypeError(f"'{where}' is {short(item)}, not {kind}")
+        raise TypeError(f"'{position}' is {short(item)}, not {kind}")
 
 
 def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
@@ -193,7 +193,7 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
     return {k: _setting(v, file) for k, v in item.items()}
 
 
-def encoded(item: Any) -> Any:
+def encode_part(item: Any) -> Any:
     """A part of a study as JSON data."""
     if isinstance(item, InputFile):
         return {"$file": item.digest, "name": item.name}
@@ -203,7 +203,9 @@ def encoded(item: Any) -> Any:
             "$plugin": p.kind,
             "name": p.name,
             "version": p.version,
-            "settings": encoded({**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}),
+            "settings": encode_part(
+                {**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}
+            ),
             "outputs": {name: _field(f) for name, f in p.outputs.items()} if isinstance(p, ModelPlugin) else {},
             "arrays": {n: dataclasses.asdict(a) for n, a in p.arrays.items()} if isinstance(p, ModelPlugin) else {},
             "needs": list(p.needs) if isinstance(p, ObjectivePlugin) else [],
@@ -213,11 +215,11 @@ def encoded(item: Any) -> Any:
     if isinstance(item, (Objective, StudyConstraint)):
         return _item(item)
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
-        return {f.name: encoded(getattr(item, f.name)) for f in dataclasses.fields(item)}
+        return {f.name: encode_part(getattr(item, f.name)) for f in dataclasses.fields(item)}
     if isinstance(item, Mapping):
-        return {str(k): encoded(v) for k, v in item.items()}
+        return {str(k): encode_part(v) for k, v in item.items()}
     if isinstance(item, (list, tuple)):
-        return [encoded(v) for v in item]
+        return [encode_part(v) for v in item]
     return item
 
 
@@ -254,7 +256,7 @@ def _field(field: Field) -> dict[str, Any]:
 
 def _item(item: Objective | StudyConstraint) -> dict[str, Any]:
     fields = {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
-    return {**fields, "expression": str(item.expression), "text": item.expression.text, "over": encoded(item.over)}
+    return {**fields, "expression": str(item.expression), "text": item.expression.text, "over": encode_part(item.over)}
 
 
 def _plugin(item: Mapping[str, Any]) -> Plugin:
@@ -266,16 +268,18 @@ def _plugin(item: Mapping[str, Any]) -> Plugin:
     try:
         plugin = find(kind, item["name"])
     except PluginError as error:
-        return _absent(item, str(error.args[0]))
+        return _missing_plugin(item, str(error.args[0]))
     if plugin.version != item["version"]:
         reason = f"{kind} '{plugin.name}' is installed in version {plugin.version}, the store needs {item['version']}"
-        return _absent(item, reason)
+        return _missing_plugin(item, reason)
     setting_names = item["settings"].keys()
     new_settings = [name for name, setting in plugin.settings.items() if name not in setting_names and setting.required]
     if lacking := sorted(setting_names - plugin.settings.keys()):
-        return _absent(item, f"{kind} '{plugin.name}' has no setting '{lacking[0]}' any more, which the store gives it")
+        return _missing_plugin(
+            item, f"{kind} '{plugin.name}' has no setting '{lacking[0]}' any more, which the store gives it"
+        )
     if new_settings:
-        return _absent(
+        return _missing_plugin(
             item, f"{kind} '{plugin.name}' needs a setting '{new_settings[0]}' now, which the store has none for"
         )
     return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if n in setting_names})
@@ -302,7 +306,7 @@ def _arrays(item: Mapping[str, Any]) -> dict[str, Array]:
     }
 
 
-def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
+def _missing_plugin(item: Mapping[str, Any], reason: str) -> Plugin:
     def refuse(*_: Any, **__: Any) -> Any:
         raise PluginError(reason)
 

@@ -43,13 +43,13 @@ def check_consistent(study: StudyDefinition) -> None:
             raise ValueError(f"'study.validate.quantiles.{i}' is {quantile}, not between 0 and 1")
 
 
-def _check_stated_unit(p: DesignVariable, where: str) -> None:
+def _check_stated_unit(p: DesignVariable, position: str) -> None:
     try:
         has_same_dimension = units.same_dimension(p.stated, p.unit)
     except units.UnitError as error:
-        raise ValueError(f"'{where}': {error}") from error
+        raise ValueError(f"'{position}': {error}") from error
     if not has_same_dimension:
-        raise ValueError(f"'{where}' is '{p.stated}', which does not convert to '{p.unit}'")
+        raise ValueError(f"'{position}' is '{p.stated}', which does not convert to '{p.unit}'")
 
 
 def _check_tolerances(tolerances: Tolerances, parameters: Collection[str]) -> None:
@@ -65,16 +65,16 @@ def _check_tolerances(tolerances: Tolerances, parameters: Collection[str]) -> No
             raise ValueError(f"'study.tolerances.{name}' is {number}, not from 0 to {limit}")
 
 
-def _check_rule(choice: Choice, objectives: set[str], where: str) -> None:
+def _check_rule(choice: Choice, objectives: set[str], position: str) -> None:
     if choice.norm not in NORMS.get(choice.method, ("",)):
-        raise ValueError(f"'{where}.norm' is '{choice.norm}', which {choice.method} does not have")
+        raise ValueError(f"'{position}.norm' is '{choice.norm}', which {choice.method} does not have")
     if choice.method == "epsilon_constraint":
-        _check_names(f"{where}.objective", [choice.objective], objectives)
-    _check_names(f"{where}.weights", choice.weights, objectives)
-    _check_names(f"{where}.target", choice.target, objectives)
+        _check_names(f"{position}.objective", [choice.objective], objectives)
+    _check_names(f"{position}.weights", choice.weights, objectives)
+    _check_names(f"{position}.target", choice.target, objectives)
 
 
-def _check_names(where: str, names: Iterable[str], study_names: Collection[str]) -> None:
+def _check_names(position: str, names: Iterable[str], study_names: Collection[str]) -> None:
     for name in names:
         if name not in study_names:
-            raise ValueError(f"'{where}' names '{name}', which the study does not have")
+            raise ValueError(f"'{position}' names '{name}', which the study does not have")

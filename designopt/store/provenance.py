@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from designopt.plugin import InputFile, Plugin, installed
+from designopt.plugin import InputFile, Plugin, installed_plugins
 from designopt.plugin.code import code_number
 from designopt.plugin.discovery import is_installed
 from designopt.store import safe_files
@@ -157,7 +157,7 @@ def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:
     version_of = {"python": ".".join(platform.python_version_tuple()[:2])}
     names = {"designopt", "numpy"}
     for plugin in plugins:
-        names.update(p.distribution for p in installed(plugin.kind) if p.name == plugin.name)
+        names.update(p.distribution for p in installed_plugins(plugin.kind) if p.name == plugin.name)
     for name in sorted(names - {"?"}):
         try:
             version_of[name] = _version(name)

@@ -117,7 +117,7 @@ def _refuse_unrecorded(
     """Reject expressions of figures that are not recorded."""
     for name, use in new_study.figures.items():
         before = study.figures.get(name)
-        as_run = before is not None and archive.encoded(before) == archive.encoded(_as_run(use, before))
+        as_run = before is not None and archive.encode_part(before) == archive.encode_part(_as_run(use, before))
         if not as_run:
             names = ", ".join(study.figures) or "none"
             raise StoreError(

@@ -249,8 +249,8 @@ class Result:
         return {**self._choices.by_general_name(), **self.named, **self.chosen()}
 
     def recommended(self) -> tuple[str, int] | None:
-        """The recommended design, label and row: the selection of the study's first rule of choice, the compromise
-        without rules, the best design of a single objective.
+        """The recommended design, label and row: the selection of the study's first rule of choice that has one, the
+        compromise without rules, the best design of a single objective.
 
         If fewer than `ENOUGH` of its neighbours within the tolerances meet all limits, it is the most robust design
         other than the baseline, provided that at least `ENOUGH` of that one's do. None without a feasible design; see

@@ -240,7 +240,7 @@ def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefiniti
     execution = execution_.execution(ctx, values.get("execution"), plugin, programs=programs, analysis=goals.none)
     report = values.get("report")
     plots = report_.plots(ctx, report)
-    choose = report_.chosen(ctx, report, goals)
+    choose = report_.choice_rules(ctx, report, goals)
     validation = report_.validation(ctx, report, plugin, values.get("seed", 0), goals)
     if model is not None:
         model_checks.space(ctx, model, parameters)

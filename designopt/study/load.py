@@ -10,11 +10,11 @@ from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from designopt.files import InputFile, regular
+from designopt.files import InputFile, regular_file_status
 from designopt.plugin import Plugin, PluginError, closest, load_file
 from designopt.study.check import check_study
 from designopt.study.language.checking.part import Part, as_part
-from designopt.study.language.errors import Issue, StudyError, short
+from designopt.study.language.errors import Issue, StudyError, abbreviate
 from designopt.study.language.files import NO_FILES, Files, FilesByName, FolderFiles
 from designopt.study.language.findings import Finding, issues, nearest_or_all
 from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
@@ -51,7 +51,7 @@ def study_from_file(
     """
     path = Path(path)
     try:
-        regular(path, path.name, MAX_BYTES)
+        regular_file_status(path, path.name, MAX_BYTES)
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except OSError as error:
@@ -141,7 +141,7 @@ def plugin_with(plugin: Plugin, overrides: Sequence[str], data: Mapping[str, Pat
         if not override.startswith(f"{plugin.kind}."):
             text = f"a setting of the {plugin.kind} '{plugin.name}' is given as {plugin.kind}.setting=value"
             raise StudyError([Issue(f"--set {override}", None, None, None, "", text)])
-        root = _overridden(root, override)
+        root = _override(root, override)
     settings = {key: value for key, value in root.data()[plugin.kind].items() if key != "use"}
     ctx = Context(FolderFiles(Path.cwd(), data))
     use = ctx.settings(plugin, Part(plugin, settings), (plugin.kind,))
@@ -168,7 +168,7 @@ def _checked_study(
     file = root
     for override in sorted(overrides, key=lambda text: not text.startswith("stages=")):  # which remove a budget
         try:
-            root = _overridden(root, override)
+            root = _override(root, override)
         except StudyError as error:
             wrong.extend(error.issues)
 
@@ -206,11 +206,11 @@ def _cause(overrides: Sequence[str], issue: Issue) -> str:
     words = set(re.findall(r"\w+", f"{issue.path} {issue.message}"))
     for override, key in zip(overrides, keys, strict=True):
         if len(overrides) == 1 or key.rpartition(".")[2] in words:
-            return f"--set {short(override, _LABEL)}"
+            return f"--set {abbreviate(override, _LABEL)}"
     return f"--set {', '.join(dict.fromkeys(keys))}"
 
 
-def _overridden(root: Node, override: str) -> Node:
+def _override(root: Node, override: str) -> Node:
     """`root` with one ``--set key=value`` applied; nodes shared by aliases are replaced, never changed. A list of
     ``stages`` takes the place of the solver and budget of a study without stages."""
     label = f"--set {override}"
@@ -291,25 +291,25 @@ def _python(value: Any, depth: int = 0) -> Any:
 
 def as_text(data: Any) -> str:
     """`data` as a study file (JSON, which is YAML too); a plugin object becomes its section, a file its name."""
-    return json.dumps(_plain(data), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(_plain_value(data), indent=2, ensure_ascii=False) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     part = as_part(value)
     if part is not None:
         assert not isinstance(part.use, str)
-        return {"use": part.use.name, **{k: _plain(v) for k, v in part.settings.items() if v is not None}}
+        return {"use": part.use.name, **{k: _plain_value(v) for k, v in part.settings.items() if v is not None}}
     if isinstance(value, Mapping):
         outer_part = as_part(value.get("use"))
         if outer_part is not None:
-            return {**_plain(value["use"]), **{str(k): _plain(v) for k, v in value.items() if k != "use"}}
-        return {str(k): _plain(v) for k, v in value.items()}
+            return {**_plain_value(value["use"]), **{str(k): _plain_value(v) for k, v in value.items() if k != "use"}}
+        return {str(k): _plain_value(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
+        return [_plain_value(v) for v in value]
     if isinstance(value, InputFile):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
+        return _plain_value(asdict(value))
     if isinstance(value, float) and not math.isfinite(value):
         return ".nan" if math.isnan(value) else f"{'-' if value < 0 else ''}.inf"
     return value

@@ -49,7 +49,7 @@ def read_model_file(file: InputFile, value_type: Any, form: Literal["yaml", "xml
     largest = LARGEST_XML if form == "xml" else MAX_BYTES
     if file.size > largest:
         raise StudyError([_issue(file.name, f"has {file.size} bytes; a model file has at most {largest}")])
-    root = parse_bytes(file.content, file.name) if form == "yaml" else _shaped(_parse_xml(file), value_type)
+    root = parse_bytes(file.content, file.name) if form == "yaml" else _with_lists(_parse_xml(file), value_type)
     value, findings = check(known_checker(value_type), root.data(), NO_FILES)
     if findings:
         raise StudyError(issues(findings, root))
@@ -148,31 +148,31 @@ def _attribute(source: Source, lines: Sequence[str], line: int, column: int, key
     return Span(source, line, column, line, column + 1)
 
 
-def _shaped(node: Node, annotation: Any) -> Node:
+def _with_lists(node: Node, annotation: Any) -> Node:
     """`node` with lists where the `annotation` requires them: of single elements, or of numbers in a text."""
     while typing.get_origin(annotation) in (Annotated, typing.Required, typing.NotRequired):
         annotation = typing.get_args(annotation)[0]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     list_type = next((a for a in arguments if typing.get_origin(a) in (list, tuple, Sequence)), None)
     if origin not in (list, tuple, Sequence) and list_type is not None:  # list[...] | None
-        return _shaped(node, list_type)
+        return _with_lists(node, list_type)
     if origin in (list, tuple, Sequence):
         inner = arguments[0] if arguments else Any
         if node.items is None and node.entries is None and isinstance(node.scalar, (str, type(None))):
             words = (node.scalar or "").split() if _is_number(inner) else [node.scalar] if node.scalar else []
             return Node(node.span, items=[_text_node(str(word), node.span) for word in words])
         items = [node] if node.items is None else node.items
-        return Node(node.span, items=[_shaped(item, inner) for item in items])
+        return Node(node.span, items=[_with_lists(item, inner) for item in items])
     if node.entries is None:
         truth = {"true": True, "false": False} if annotation is bool else {}
         return Node(node.span, truth.get(node.scalar, node.scalar), node.items)
     if origin in (dict, Mapping):
         inner = arguments[1]
-        return Node(node.span, entries={k: (s, _shaped(n, inner)) for k, (s, n) in node.entries.items()})
+        return Node(node.span, entries={k: (s, _with_lists(n, inner)) for k, (s, n) in node.entries.items()})
     annotation = next((a for a in arguments if dataclasses.is_dataclass(a) or typing.is_typeddict(a)), annotation)
     members = members_of(annotation)
     entries = {
-        key: (span, _shaped(inner_node, members[key].annotation) if key in members else inner_node)
+        key: (span, _with_lists(inner_node, members[key].annotation) if key in members else inner_node)
         for key, (span, inner_node) in node.entries.items()
     }
     return Node(node.span, entries=entries)

@@ -80,9 +80,9 @@ def study_remarks(study: StudyDefinition) -> list[str]:
     names = frozenset[str]().union(*(expression.names for expression in expressions))
     names |= {name for figure in names & study.figures.keys() for name in study.figures[figure].plugin.needs}
     limits = {c.expression.text: (c.minimum, c.maximum) for c in study.constraints}
-    judged = {name: limits.get(name, (None, None)) for name in names}
+    limits_by_output = {name: limits.get(name, (None, None)) for name in names}
     with calling(study.model.plugin):
-        return [str(text) for text in study.model.build().study_remarks(free, judged)]
+        return [str(text) for text in study.model.build().study_remarks(free, limits_by_output)]
 
 
 def _empty_parts(study: StudyDefinition) -> Iterator[str]:
@@ -181,15 +181,15 @@ def _settings(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Assum
     section = data.get("model")
     if isinstance(section, Mapping):
         for field in study.model.plugin.settings.values():
-            for name, unit in _bare(section.get(field.name), field.annotation, field.quantity, field.name):
+            for name, unit in _unitless_numbers(section.get(field.name), field.annotation, field.quantity, field.name):
                 yield f"setting {name}", unit
 
 
-def _bare(value: Any, annotation: Any, quantity: Quantity | None, name: str) -> Iterator[Assumption]:
+def _unitless_numbers(value: Any, annotation: Any, quantity: Quantity | None, name: str) -> Iterator[Assumption]:
     """The names of numbers of a setting without a unit in the file, but with one in the model."""
     if isinstance(value, Mapping) and (members := members_of(annotation)):
         for key, member in members.items():
-            yield from _bare(value.get(key), member.annotation, member.quantity, f"{name}.{key}")
+            yield from _unitless_numbers(value.get(key), member.annotation, member.quantity, f"{name}.{key}")
     elif quantity is not None and quantity.unit and _has_bare(value):
         yield name, quantity.unit
 

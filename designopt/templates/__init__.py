@@ -105,7 +105,7 @@ def write(template: str, target: Path | None = None, name: str | None = None) ->
         near = closest(template, TEMPLATES)
         hint = f"did you mean '{near}'?" if near else f"there are {', '.join(TEMPLATES)}"
         raise ValueError(f"no template named '{template}'; {hint}")
-    name = _checked(name if name is not None else _default_name(template, target))
+    name = _valid_name(name if name is not None else _default_name(template, target))
     source = files("designopt.templates")
     single = source / f"{template}.yaml{SUFFIX}"
     if single.is_file():
@@ -113,7 +113,7 @@ def write(template: str, target: Path | None = None, name: str | None = None) ->
         texts = {destination: single}
     else:
         destination = target or Path(name)
-        texts = {destination / path.replace("NAME", name): text for path, text in _below(source / template)}
+        texts = {destination / path.replace("NAME", name): text for path, text in _template_files(source / template)}
         if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
             raise FileExistsError(17, "exists already", str(destination))
     for file in texts:
@@ -133,7 +133,7 @@ def _default_name(template: str, target: Path | None) -> str:
     return target.stem if target.suffix in (".yaml", ".yml") else target.name
 
 
-def _checked(name: str) -> str:
+def _valid_name(name: str) -> str:
     """A valid name for a module, a plugin and a study."""
     if not name.isascii() or not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
         raise ValueError(
@@ -157,10 +157,10 @@ def _is_reserved(name: str) -> bool:
     return True
 
 
-def _below(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
+def _template_files(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
     """Files of a template by relative path, without the suffix."""
     for item in sorted(folder.iterdir(), key=lambda i: i.name):
         if item.is_dir():
-            yield from _below(item, f"{path}{item.name}/")
+            yield from _template_files(item, f"{path}{item.name}/")
         elif item.name.endswith(SUFFIX):
             yield path + item.name.removesuffix(SUFFIX), item

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Permission, Use, permitted, with_declared
+from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Permission, Use, permission_of, with_declared
 
 
 def check_model(
@@ -71,14 +71,16 @@ def check_model(
 def _answer(model: Any, plugin: ModelPlugin, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> tuple[Any, Any]:
     arguments = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
     if plugin.takes_arrays:
-        outputs, arrays = model.evaluate(*arguments, frozenset(plugin.arrays), **_special(model, plugin, scenario))
-        bare, none = model.evaluate(*arguments, frozenset(), **_special(model, plugin, scenario))
+        outputs, arrays = model.evaluate(
+            *arguments, frozenset(plugin.arrays), **_named_arguments(model, plugin, scenario)
+        )
+        bare, none = model.evaluate(*arguments, frozenset(), **_named_arguments(model, plugin, scenario))
         if none:
             raise AssertionError(f"{plugin.name} gives arrays ({', '.join(none)}) when none is wanted")
         if bare != outputs:
             raise AssertionError(f"{plugin.name} has other outputs when no arrays are wanted")
     else:
-        outputs, arrays = model.evaluate(*arguments, **_special(model, plugin, scenario)), {}
+        outputs, arrays = model.evaluate(*arguments, **_named_arguments(model, plugin, scenario)), {}
     if arguments != (dict(design), dict(scenario)):
         raise AssertionError(f"{plugin.name} changes the design or scenario that it is given")
     return outputs, arrays
@@ -114,7 +116,7 @@ def _check_batch(
                     _check_same(plugin, case, reference, single, f"in a batch of {len(part)}")
 
 
-def _special(model: Any, plugin: ModelPlugin, scenario: Mapping[str, Any]) -> dict[str, Any]:
+def _named_arguments(model: Any, plugin: ModelPlugin, scenario: Mapping[str, Any]) -> dict[str, Any]:
     """Named arguments of the model; random numbers come from one fixed seed."""
     arguments = {"prepared": model.prepare_scenario(scenario)} if plugin.takes_prepared else {}
     return arguments | ({"rng": np.random.default_rng(1)} if plugin.takes_rng else {})
@@ -130,7 +132,7 @@ def _check_gradient(
     case_text = f"for design {dict(design)} in scenario {dict(scenario)}"
     try:
         arguments = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
-        gradient = copy.deepcopy(model.gradient(*arguments, **_special(model, plugin, scenario)))
+        gradient = copy.deepcopy(model.gradient(*arguments, **_named_arguments(model, plugin, scenario)))
     except Diverged:
         return
     if arguments != (dict(design), dict(scenario)):
@@ -197,7 +199,7 @@ def _outputs(
     array_names = (frozenset[str](),) if plugin.takes_arrays else ()
     arguments = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
     try:
-        answer = model.evaluate(*arguments, *array_names, **_special(model, plugin, scenario))
+        answer = model.evaluate(*arguments, *array_names, **_named_arguments(model, plugin, scenario))
     except (Diverged, InvalidDesign, KeyError):
         return None
     return dict(answer[0] if plugin.takes_arrays else answer)
@@ -232,14 +234,14 @@ def _check_same(plugin: ModelPlugin, case: Any, reference: Any, answer: Any, whe
             if (
                 name not in expected_part
                 or name not in answer_part
-                or not _identical(expected_part[name], answer_part[name])
+                or not _are_identical(expected_part[name], answer_part[name])
             ):
                 was, is_now = expected_part.get(name), answer_part.get(name)
                 text = "" if np.ndim(was) else f" ({was!r}, then {is_now!r})"
                 raise AssertionError(f"{plugin.name} has another {name}{text} for design {dict(case[0])} {when}")
 
 
-def _identical(a: Any, b: Any) -> bool:
+def _are_identical(a: Any, b: Any) -> bool:
     return np.shape(a) == np.shape(b) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
@@ -262,7 +264,7 @@ def _ready_model(use: Use[ModelPlugin], permission: Permission) -> Any:
     """A model with its settings, after `prepare`."""
     model = use.build()
     if use.plugin.has_runs:
-        model.prepare(permitted(use, permission, model))
+        model.prepare(permission_of(use, permission, model))
     elif use.plugin.has_prepare:
         model.prepare()
     return model

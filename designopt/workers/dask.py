@@ -71,11 +71,11 @@ def connect(
 
         connection = Jobs(run, execution.cluster, path, timeout=execution.timeout)
     else:
-        return _local(delivery, local_workers(execution), path)
+        return _start_local(delivery, local_workers(execution), path)
     return Dask(run, delivery, path, connection)
 
 
-def _local(delivery: Delivery, workers: int, path: Path) -> Dask:
+def _start_local(delivery: Delivery, workers: int, path: Path) -> Dask:
     """Workers of this machine. One that dies while it receives the problem breaks Dask's connections to all of them, so
     they are started again."""
     for attempt in range(1, STARTS + 1):
@@ -131,7 +131,7 @@ class Dask:
         local = self._connection.local
         self._client.register_plugin(Supervisor(self._run, delivery.timeout, delivery.preparation, local=local))
         self._files = {} if local else delivery.input_files()
-        self._plugin = DeliveredProblem(self._run, delivery if local else delivery.elsewhere(), local=local)
+        self._plugin = DeliveredProblem(self._run, delivery if local else delivery.for_other_machines(), local=local)
         self._client.subscribe_topic(self._plugin.name, self._hear)
         answers = self._client.register_plugin(self._plugin)
         for worker, answer in (answers or {}).items():
@@ -188,7 +188,7 @@ class Dask:
     @property
     def workers(self) -> int:
         """Current number of workers, updated once per second."""
-        with self._connected():
+        with self._convert_scheduler_errors():
             return max(1, self._count_workers())
 
     def _count_workers(self) -> int:
@@ -224,16 +224,16 @@ class Dask:
             self._progress_time = time.monotonic()
         self._flight[chunk.number] = chunk
         self._most_in_flight = max(self._most_in_flight, len(self._flight))
-        with self._connected():
+        with self._convert_scheduler_errors():
             self._carrier.submit(chunk)
 
     def wait(self, timeout: float) -> Sequence[Completion]:
         """Completed chunks."""
-        with self._connected():
+        with self._convert_scheduler_errors():
             return self._ended_by_now(timeout)
 
     @contextlib.contextmanager
-    def _connected(self) -> Iterator[None]:
+    def _convert_scheduler_errors(self) -> Iterator[None]:
         """Convert any error of the client after the loss of its scheduler to a `WorkersError`."""
         try:
             yield
@@ -291,7 +291,7 @@ class Dask:
 
     def cancel(self) -> None:
         """Drop the chunks in flight."""
-        with self._connected():
+        with self._convert_scheduler_errors():
             self._carrier.withdraw(self._flight)
         self._flight.clear()
         self._unaccounted_chunks.clear()
@@ -352,9 +352,9 @@ class Dask:
         self._failed_starts += death.cause != LOST
         self._kill_count += death.cause == LOST
         if self._failed_starts > max(FAILED_STARTS_LIMIT, 2 * self.workers):
-            raise PluginError(f"workers die while they prepare the model: the last one {death.how}")
+            raise PluginError(f"workers die while they prepare the model: the last one {death.ending_text}")
         if self._kill_count > max(KILLED_LIMIT, 4 * self.workers):
-            text = f"workers are killed before they can start: the last one {death.how}"
+            text = f"workers are killed before they can start: the last one {death.ending_text}"
             raise PluginError(f"{text}; if memory is short, use fewer (--workers)")
 
     def _lost_chunks(self, death: Death) -> Iterator[Completion]:
@@ -362,7 +362,7 @@ class Dask:
 
         Dask would silently repeat them, indefinitely if one of them ends its process each time.
         """
-        for number in death.unfinished:
+        for number in death.unreported_chunks:
             if number in self._flight:
                 self._carrier.withdraw([number])
                 chunk = self._flight.pop(number)

@@ -31,7 +31,7 @@ from designopt.workers.pools.scratch import scratch_folder
 from designopt.workers.remote.warning_forwarder import WarningForwarder
 from designopt.workers.supervision import children
 from designopt.workers.supervision.death import LOST
-from designopt.workers.supervision.prints import evaluated
+from designopt.workers.supervision.prints import evaluate_with_output
 from designopt.workers.supervision.watch import Watch, ignore_interrupts, remaining, transmits_arrays
 
 #: Its name in the journal.
@@ -177,7 +177,7 @@ def _serve(connection: Connection, build: Callable[[], Evaluator], run: str) -> 
                     with one_thread():
                         evaluator = build()
                 with evaluation_progress.listened_by(_reporter(connection, chunk)), one_thread():
-                    result = evaluated(evaluator, chunk, watch.prints, watch.begin)
+                    result = evaluate_with_output(evaluator, chunk, watch.prints, watch.begin)
                 if not watch.intact() or not transmits_arrays(pickle.dumps, pickle.loads):
                     raise RuntimeError("an evaluation has damaged this process")
                 connection.send(result)

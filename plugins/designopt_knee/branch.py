@@ -102,9 +102,9 @@ class FourBarKneeBranch(FourBarKnee):
         Raises `InvalidDesign` as the knee does, and `Diverged` if a walk ends or, with the reason ``no_motion``, does
         not converge to a stable motion of period T at the highest stiffness.
         """
-        from designopt.dynamics.simulation.side_by_side import completed
+        from designopt.dynamics.simulation.side_by_side import run_alone
 
-        return completed(self._evaluation(design, scenario, arrays))
+        return run_alone(self._evaluation(design, scenario, arrays))
 
     def _evaluation(  # type: ignore[override]
         self, design: DampingDesign, scenario: KneeConditions, arrays: Set[str]

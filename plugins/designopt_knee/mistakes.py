@@ -32,28 +32,28 @@ class Mistake:
     """A clause that names it, and the correction of the columns that have it."""
 
     clause: str
-    corrected: Callable[[Angles], dict[str, Floats]]
+    correction: Callable[[Angles], dict[str, Floats]]
 
 
 def mistakes_in(names: Sequence[str]) -> Iterator[Mistake]:
     """Possible mistakes in the columns `names`, those in few columns first."""
     for count in range(1, len(names) + 1):
-        for chosen in combinations(names, count):
-            yield reversed_in(chosen)
+        for columns in combinations(names, count):
+            yield reversed_in(columns)
             if count < len(names):
-                clause = f"{column_names(chosen)}, half a cycle off, {'is' if count == 1 else 'are'} of the other leg"
-                yield Mistake(f"{clause}; take those of this leg", _each(chosen, _half_off))
+                clause = f"{column_names(columns)}, half a cycle off, {'is' if count == 1 else 'are'} of the other leg"
+                yield Mistake(f"{clause}; take those of this leg", _each(columns, _half_off))
             if count == 2:
-                yield exchanged(*chosen)
+                yield exchanged(*columns)
 
 
 def reversed_in(names: Sequence[str]) -> Mistake:
     """The opposite sign in the columns `names`."""
-    one = len(names) == 1
+    is_single = len(names) == 1
     positive = ", ".join(dict.fromkeys(_POSITIVE[name] for name in names))
     clause = (
-        f"{column_names(names)} {'has' if one else 'have'} the opposite sign (positive: {positive}); reverse"
-        f" {'it' if one else 'them'}"
+        f"{column_names(names)} {'has' if is_single else 'have'} the opposite sign (positive: {positive}); reverse"
+        f" {'it' if is_single else 'them'}"
     )
     return Mistake(clause, _each(names, np.negative))
 
@@ -70,8 +70,11 @@ def cause_of_contradiction(angles: Angles, tolerance: float) -> str:
     """The mistake in fewest columns without which all angles of joints have the shape of those of their links, within
     the `tolerance` (deg), and are those of a person; "" if there is none."""
     for mistake in mistakes_in(tuple(angles)):
-        corrected = {**angles, **mistake.corrected(angles)}
-        if _are_of_a_person(corrected) and max(shapes_apart(corrected, joint) for joint in LINKS_OF) <= tolerance:
+        angles_if_right = {**angles, **mistake.correction(angles)}
+        if (
+            _are_of_a_person(angles_if_right)
+            and max(shapes_apart(angles_if_right, joint) for joint in LINKS_OF) <= tolerance
+        ):
             return mistake.clause
     return ""
 

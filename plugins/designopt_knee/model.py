@@ -205,9 +205,9 @@ class FourBarKnee:
         early (reasons ``linkage_limit``, ``step_limit``, ``nonfinite``) or has no meaning (``no_contact``,
         ``degenerate``).
         """
-        from designopt.dynamics.simulation.side_by_side import completed
+        from designopt.dynamics.simulation.side_by_side import run_alone
 
-        return completed(self._evaluation(design, scenario, arrays))
+        return run_alone(self._evaluation(design, scenario, arrays))
 
     def batch(
         self, designs: Sequence[KneeDesign], scenarios: Sequence[KneeConditions], arrays: Set[str]

@@ -108,8 +108,8 @@ def clearance_remarks(gait: Gait, g: Mapping[str, float], window: tuple[float, f
 def _likely_cause(gait: Gait, g: Mapping[str, float]) -> str:
     """The mistake that explains best why the leg `g` does not walk, with its remedy; "" if it walks, or none does."""
     signals = recorded_signals(gait)
-    recorded = misfit(signals, gait, g)
-    if recorded < _DOUBTFUL:
+    misfit_as_recorded = misfit(signals, gait, g)
+    if misfit_as_recorded < _DOUBTFUL:
         return ""
     shank = signals["thigh"] - signals["knee"]
     table = {**signals, "shank": shank, "foot": shank + signals["ankle"]}
@@ -118,16 +118,16 @@ def _likely_cause(gait: Gait, g: Mapping[str, float]) -> str:
         links = "foot" in chain
         computed = column_names(("knee", "ankle") if links else ("shank", "foot"))
         for mistake in mistakes_in(chain):
-            corrected = {**table, **mistake.corrected(table)}
+            table_if_right = {**table, **mistake.correction(table)}
             if links:
-                shank = corrected["shank"]
-                corrected |= {"knee": corrected["thigh"] - shank, "ankle": corrected["foot"] - shank}
+                shank = table_if_right["shank"]
+                table_if_right |= {"knee": table_if_right["thigh"] - shank, "ankle": table_if_right["foot"] - shank}
             clause = f"{mistake.clause}, and compute {computed} from {column_names(chain)}"
-            causes[clause] = misfit(corrected, gait, g)
+            causes[clause] = misfit(table_if_right, gait, g)
     for mistake in (reversed_in(("hip_x", *CHAINS[0])), exchanged("hip_x", "hip_y")):
-        causes[mistake.clause] = misfit({**table, **mistake.corrected(table)}, gait, g)
+        causes[mistake.clause] = misfit({**table, **mistake.correction(table)}, gait, g)
     clause = min(causes, key=causes.__getitem__)
-    if causes[clause] > min(_WALKS, _EXPLAINED * recorded):
+    if causes[clause] > min(_WALKS, _EXPLAINED * misfit_as_recorded):
         return ""
     return f"the recorded leg does not walk: {clause}; then the foot stands, and moves with the belt"
 

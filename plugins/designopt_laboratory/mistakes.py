@@ -50,7 +50,7 @@ class LaboratorySettings(Protocol):
 
 def setting_mistakes(settings: LaboratorySettings) -> list[InvalidSetting]:
     """The mistakes in the settings of a model, at the entry or key that each is in."""
-    mistakes = [*_unusable(settings), *_contradictions(settings)]
+    mistakes = [*_unusable_files(settings), *_contradictions(settings)]
     try:
         skeleton = read_model(settings.model.content)
     except ModelError as error:
@@ -114,7 +114,7 @@ def _unknown(setting: str, entries: Iterable[str], names: Iterable[str], sentenc
                 yield InvalidSetting(setting, message, key=name)
 
 
-def _unusable(settings: LaboratorySettings) -> Iterator[InvalidSetting]:
+def _unusable_files(settings: LaboratorySettings) -> Iterator[InvalidSetting]:
     """Set-up files that are not what their setting says."""
     readers: tuple[tuple[str, InputFile | None, Callable[[bytes], object]], ...] = (
         ("scaling", settings.scaling, read_scale_setup),

@@ -13,7 +13,7 @@ from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.sharing.statement.criteria import Tracking, criterion_of
 from designopt_muscle.markers.problem import Limits, motion_problem
 from designopt_muscle.markers.status import MarkerError
-from designopt_muscle.models.emg import MeasuredActivity, measured
+from designopt_muscle.models.emg import MeasuredActivity, read_activity
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.scaling.setup import Measurement
 from designopt_recordings.errors import RecordingError
@@ -25,7 +25,7 @@ from designopt.plugin import Quantity as Q
 from designopt_laboratory.declared import ARRAYS, LaboratoryDesign, TrialConditions, TrialFigures
 from designopt_laboratory.mistakes import marker_mistakes, setting_mistakes, unusable_files
 from designopt_laboratory.results import TrialResults
-from designopt_laboratory.trial.files import FILE_CONDITIONS, TrialFiles, read_files, resized
+from designopt_laboratory.trial.files import FILE_CONDITIONS, TrialFiles, read_files, resize
 from designopt_laboratory.trial.functional import FunctionalJoint
 from designopt_laboratory.trial.poses import MarkerErrors, PoseSeries, check_poses, poses
 from designopt_laboratory.trial.records import check_records, check_source, record_mistakes, record_notes
@@ -147,20 +147,20 @@ class LaboratoryTrial:
         """The mistakes of a trial, all of them: unknown markers in the settings, unusable files, files that do not fit
         each other, a window beyond the record."""
         mistakes: list[InvalidSetting] = []
-        with _collected(mistakes, conditions):
+        with _collect_errors(mistakes, conditions):
             mistakes += marker_mistakes(self, conditions)
         names_are_known = not mistakes  # unknown ones are reported already
         files: TrialFiles | None = None
         misfits: list[InvalidSetting] = []
-        with _collected(misfits, conditions):
+        with _collect_errors(misfits, conditions):
             files = self._read(conditions)
         if files is None:
             return [*mistakes, *(unusable_files(conditions) or misfits)]
-        with _collected(mistakes, conditions):
-            check_poses(files, self._weighted(files) if names_are_known else ())
-        with _collected(mistakes, conditions):
+        with _collect_errors(mistakes, conditions):
+            check_poses(files, self._weighted_markers(files) if names_are_known else ())
+        with _collect_errors(mistakes, conditions):
             check_source(self.cycles, files)
-        with _collected(mistakes, conditions):
+        with _collect_errors(mistakes, conditions):
             self._signals(conditions, files, files.times)
         window = files.window
         try:
@@ -175,7 +175,7 @@ class LaboratoryTrial:
                 mistakes.append(InvalidSetting("window", str(error)))
             window = None
         if self.until != "angles":
-            with _collected(mistakes, conditions):
+            with _collect_errors(mistakes, conditions):
                 sentences = record_mistakes(files, window, self.feet)
                 mistakes += [_at_its_file(sentence, conditions) for sentence in sentences]
         return mistakes
@@ -208,7 +208,7 @@ class LaboratoryTrial:
             for schema, setting_values in ((LaboratoryDesign, design), (TrialConditions, scenario))
         )
         try:
-            check_poses(prepared.files, self._weighted(prepared.files))
+            check_poses(prepared.files, self._weighted_markers(prepared.files))
             if self.until != "angles":
                 check_records(prepared.files, prepared.files.window, self.feet)
             size = values["size_factor"] * conditions["size_factor"]
@@ -265,14 +265,14 @@ class LaboratoryTrial:
         if posing not in trial.poses:
             if len(trial.poses) >= _KEPT_POSES:
                 del trial.poses[next(iter(trial.poses))]
-            files = resized(trial.files, posing.size)
+            files = resize(trial.files, posing.size)
             recorded_names = () if files.recording is None else files.recording.marker_names
             recorded_weights = {name: weight for name, weight in self.marker_weights.items() if name in recorded_names}
             weights = {**recorded_weights, **dict.fromkeys(self.weighted_markers, posing.weight)}
             trial.poses[posing] = files, poses(files, posing.errors, weights, self.limits)
         return trial.poses[posing]
 
-    def _weighted(self, files: TrialFiles) -> tuple[str, ...]:
+    def _weighted_markers(self, files: TrialFiles) -> tuple[str, ...]:
         """Markers with a weight of their own; one that is not measured has the weight 0."""
         recorded_names = () if files.recording is None else files.recording.marker_names
         weighted_names = [
@@ -303,7 +303,7 @@ class LaboratoryTrial:
         file = conditions.get("emg") or conditions.get("recording")
         if file is None or (conditions.get("emg") is None and not file.name.lower().endswith(".c3d")):
             raise TrialError(f"{files.name}: the setting 'emg' needs a file of measured activity: name it with emg")
-        return measured(file, self.emg, tuple(m.name for m in files.model.muscles), time)
+        return read_activity(file, self.emg, tuple(m.name for m in files.model.muscles), time)
 
     def _tracking(self, signals: NDArray[np.float64] | None) -> Tracking | None:
         if self.emg is None or signals is None or (self.emg.weight == 0.0 and self.emg.band is None):
@@ -330,7 +330,7 @@ def _as_mistakes(conditions: Mapping[str, Any]) -> Iterator[None]:
 
 
 @contextmanager
-def _collected(mistakes: list[InvalidSetting], conditions: Mapping[str, Any]) -> Iterator[None]:
+def _collect_errors(mistakes: list[InvalidSetting], conditions: Mapping[str, Any]) -> Iterator[None]:
     """Errors of a trial join the `mistakes`."""
     try:
         with _as_mistakes(conditions):

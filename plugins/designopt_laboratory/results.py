@@ -61,7 +61,7 @@ class TrialResults:
         return cycle_curves(self.steps.coordinates.time, self._blocks(), self.cycles.cycles)
 
     @cached_property
-    def _counted(self) -> NDArray[np.bool_]:
+    def _counted_frames(self) -> NDArray[np.bool_]:
         """(n,) frames that figures of loads count: those within cycles, or all without a cycle."""
         time = self.steps.coordinates.time
         inside = [(time >= cycle.start) & (time <= cycle.end) for _, cycle in self.cycles.cycles]
@@ -71,7 +71,7 @@ class TrialResults:
     def _judgement(self) -> list[str]:
         """What residuals, reserves and activations say about the trial."""
         notes = residual_notes(self._residual_shares)
-        return notes if self.steps.sharing is None else notes + sharing_notes(self.steps.sharing, self._counted)
+        return notes if self.steps.sharing is None else notes + sharing_notes(self.steps.sharing, self._counted_frames)
 
     @cached_property
     def _gaps(self) -> list[str]:
@@ -100,7 +100,7 @@ class TrialResults:
         steps = self.steps
         if steps.residual is None or steps.feet is None:
             return ()
-        frames = np.flatnonzero(self._counted & (steps.status < 100))
+        frames = np.flatnonzero(self._counted_frames & (steps.status < 100))
         loads = {body: load[frames] for body, load in steps.feet.by_body.items()}
         return residual_shares(steps.residual[frames], loads, steps.motion.take(frames))
 
@@ -120,7 +120,7 @@ class TrialResults:
             figures["marker_rms"] = float(np.sqrt(np.nanmean(steps.series.errors**2)))
             figures["marker_max"] = float(np.nanmax(steps.series.errors))
         if steps.net is not None:
-            figures |= self._moment_figures(good & self._counted)
+            figures |= self._moment_figures(good & self._counted_frames)
         if steps.sharing is not None:
             figures |= self._force_figures()
         return cast(TrialFigures, {name: value for name, value in figures.items() if np.isfinite(value)})
@@ -152,7 +152,7 @@ class TrialResults:
         at_root = {name for names in root_rows(steps.model) for name in names}
         turning = {c.name for c in steps.model.coordinates if c.rotational} - at_root
         columns = [i for i, name in enumerate(steps.net.rows) if name in turning]
-        inner = np.abs(steps.net.values[self._counted][:, columns])
+        inner = np.abs(steps.net.values[self._counted_frames][:, columns])
         if np.isfinite(inner).any():
             figures["peak_moment"] = float(np.nanmax(inner)) / steps.mass
         return figures
@@ -161,7 +161,7 @@ class TrialResults:
         steps = self.steps
         assert steps.sharing is not None
         sharing, a = steps.sharing, steps.sharing.activations
-        has_answer = np.isfinite(a).all(axis=1) & self._counted
+        has_answer = np.isfinite(a).all(axis=1) & self._counted_frames
         figures = {"infeasible_frames": float((sharing.status == SharingStatus.INFEASIBLE).sum())}
         if not has_answer.any():
             return figures
@@ -170,10 +170,10 @@ class TrialResults:
             "peak_activation": float(a[has_answer].max()),
             "mean_activation": float(a[has_answer].mean()),
             "peak_reserve": float(np.abs(sharing.reserves[has_answer]).max(initial=0.0)),
-            "reserve_share": max(reserve_shares(sharing, self._counted).values(), default=0.0),
+            "reserve_share": max(reserve_shares(sharing, self._counted_frames).values(), default=0.0),
         }
         if self.signals is not None:
-            figures["emg_correlation"] = emg_correlation(a[self._counted], self.signals[self._counted])
+            figures["emg_correlation"] = emg_correlation(a[self._counted_frames], self.signals[self._counted_frames])
         if steps.metabolic is not None:
             figures["metabolic_rate"] = float(np.nansum(steps.metabolic[has_answer], axis=1).mean()) / steps.mass
         if steps.wrenches is not None and steps.wrenches.joints:

@@ -46,7 +46,7 @@ class MomentBalance:
         for name in ("rows", "columns", "row_units"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in ("time", "arms", "moments"):
-            object.__setattr__(self, name, _frozen(np.array(getattr(self, name), dtype=np.float64)))
+            object.__setattr__(self, name, _freeze(np.array(getattr(self, name), dtype=np.float64)))
         frames = self.time.shape[0] if self.time.ndim == 1 else 0
         if not frames:
             raise ValueError(f"time has shape {self.time.shape}, not (n,) with at least one frame")
@@ -54,7 +54,7 @@ class MomentBalance:
         if not np.issubdtype(status.dtype, np.integer):
             raise ValueError(f"status must be integers, not {status.dtype}")
         codes = np.array(status, dtype=np.int64) if status.size else np.zeros(frames, dtype=np.int64)
-        object.__setattr__(self, "status", _frozen(codes))
+        object.__setattr__(self, "status", _freeze(codes))
         self._check_names()
         self._check_shapes(frames)
         self._check_numbers()
@@ -114,6 +114,6 @@ class MomentBalance:
                 )
 
 
-def _frozen(array: NDArray[T]) -> NDArray[T]:
+def _freeze(array: NDArray[T]) -> NDArray[T]:
     array.flags.writeable = False
     return array

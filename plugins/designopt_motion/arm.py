@@ -128,7 +128,7 @@ class ReachArm:
     ) -> tuple[ReachOutputs, dict[str, Floats]]:
         """Solve for the movement of this design."""
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), self._options())
-        trajectory, fibres, speeds = _sampled(self._system, solution, filled(Reach, scenario)["load"])
+        trajectory, fibres, speeds = _sample(self._system, solution, filled(Reach, scenario)["load"])
         hand = trajectory["path"][:, 1]
         outputs = ReachOutputs(
             effort=solution.figures["effort"],
@@ -202,7 +202,7 @@ def _detour(hand: Floats) -> float:
     return float(np.abs(off[:, 0] * way[1] - off[:, 1] * way[0]).max()) / length
 
 
-def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str, Floats], Floats, Floats]:
+def _sample(system: System, solution: Solution, load: float) -> tuple[dict[str, Floats], Floats, Floats]:
     """All of `ARRAYS` at equal time steps, lengths and speeds of the fibres."""
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)

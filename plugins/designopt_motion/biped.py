@@ -105,7 +105,7 @@ class Biped:
         """Solve for the step of this design."""
         options = Options(scheme=self.scheme, intervals=self.intervals)
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
-        trajectory = _sampled(self._system, solution, filled(Walk, scenario)["slope"])
+        trajectory = _sample(self._system, solution, filled(Walk, scenario)["slope"])
         tangential, normal = trajectory["ground_force"].T
         middle = slice(_SAMPLES // 4, -(_SAMPLES // 4))
         outputs = StepOutputs(
@@ -133,7 +133,7 @@ class Biped:
             name="step",
             bounds={**dict.fromkeys(TORQUES, (-torque, torque)), TORQUES[0]: (-ankle, ankle)},
             path={
-                "swing_foot": Constraint(lambda v: _above(v, walk["clearance"]), 0.0, unit="m"),
+                "swing_foot": Constraint(lambda v: _height_above_bump(v, walk["clearance"]), 0.0, unit="m"),
                 "stance_knee": Constraint(lambda v: v["stance_thigh"] - v["stance_shin"], 0.0, unit="rad"),
                 "swing_knee": Constraint(lambda v: v["swing_thigh"] - v["swing_shin"], 0.0, unit="rad"),
             },
@@ -167,7 +167,7 @@ class Biped:
         )
 
 
-def _above(v: Symbols, clearance: float) -> Any:
+def _height_above_bump(v: Symbols, clearance: float) -> Any:
     """Height of the swing foot above the ground and a bump beside the stance foot, flat a step's length away."""
     return v["swing_foot_y"] - clearance * (1.0 - (v["swing_foot_x"] / v["step_length"]) ** 2)
 
@@ -198,7 +198,7 @@ def _kinetic_energy(symbols: Symbols) -> Any:
     return equations.kinetic_energy(q, w)
 
 
-def _sampled(system: System, solution: Solution, slope: float) -> dict[str, Floats]:
+def _sample(system: System, solution: Solution, slope: float) -> dict[str, Floats]:
     """All of `ARRAYS`, at equal distances of time."""
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)

@@ -138,11 +138,11 @@ def joint_speeds(w: Any) -> list[Any]:
 
 def angular_momentum(q: Any, w: Any, links: Sequence[int], about: int) -> Any:
     """Angular momentum of the given `links` about joint number `about`."""
-    where = places(q)
+    positions = places(q)
     total: Any = 0.0
     for i in links:
-        r = where.centres[i] - where.joints[about]
-        v = speed_of(where.centres[i], q, w)
+        r = positions.centres[i] - positions.joints[about]
+        v = speed_of(positions.centres[i], q, w)
         total += LINKS[i]["mass"] * (r[0] * v[1] - r[1] * v[0]) + LINKS[i]["inertia"] * w[i]
     return total
 

@@ -81,11 +81,14 @@ class PendulumRecord:
 
     def check(self) -> None:
         """Read the record. Raises `InvalidSetting` if it cannot be read."""
-        _ = self._measured
+        _ = self._measurements
 
     def remarks(self, conditions: Swing) -> list[str]:
         """What a look at the record shows: a column without a unit, or an angle in another one than it says."""
-        unit, largest = self._record.units.get("angle", ""), float(np.nanmax(np.abs(self._measured.values["angle"])))
+        unit, largest = (
+            self._record.units.get("angle", ""),
+            float(np.nanmax(np.abs(self._measurements.values["angle"]))),
+        )
         notes = [] if unit else [f"{self.file.name}: column '{self.column}' has no unit and is taken in rad"]
         if largest > np.pi:
             notes.append(
@@ -106,7 +109,7 @@ class PendulumRecord:
             ) from None
 
     @cached_property
-    def _measured(self) -> Measurements:
+    def _measurements(self) -> Measurements:
         try:
             record = self._record
             values, sigma = record.converted("angle", "rad")
@@ -122,10 +125,10 @@ class PendulumRecord:
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The fit as a program. Raises `InvalidSetting` for an unusable file."""
-        swing = Phase(_system(), tf=float(self._measured.times.max()), name="swing")
+        swing = Phase(_system(), tf=float(self._measurements.times.max()), name="swing")
         plain = TrajectoryProblem([swing], cost=lambda e: 0.0, guess={"length": 1.0, "friction": 0.1, "drag": 0.01})
         try:
-            return with_measurements(plain, self._measured)
+            return with_measurements(plain, self._measurements)
         except ProblemError as error:
             raise InvalidSetting("file", f"{self.file.name}: {error}") from error
 
@@ -135,7 +138,7 @@ class PendulumRecord:
         """Fit the initial state of the swing for this pendulum."""
         options = Options(intervals=self.intervals)
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
-        measurements = self._measured
+        measurements = self._measurements
         residuals = (
             solution.interpolate(measurements.times)["angle"] - measurements.values["angle"]
         ) / measurements.sigma["angle"]
@@ -152,8 +155,8 @@ class PendulumRecord:
         return {
             "time": time,
             "angle": angle,
-            "sample": np.asarray(self._measured.times),
-            "measured": np.asarray(self._measured.values["angle"]),
+            "sample": np.asarray(self._measurements.times),
+            "measured": np.asarray(self._measurements.values["angle"]),
         }
 
 

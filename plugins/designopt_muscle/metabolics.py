@@ -33,9 +33,9 @@ class FibreState:
     fibres: Fibres
 
 
-def muscle_masses(muscles: tuple[OsimMuscle, ...], tension: float = TENSION) -> Floats:
+def muscle_masses(muscles: tuple[OsimMuscle, ...]) -> Floats:
     """(k,) kg: cross-section by the maximum isometric force, times optimal fibre length and density."""
-    return np.array([m.force / tension * DENSITY * m.fibre for m in muscles])
+    return np.array([m.force / TENSION * DENSITY * m.fibre for m in muscles])
 
 
 def metabolic_rates(

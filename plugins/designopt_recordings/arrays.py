@@ -13,7 +13,7 @@ from designopt.arrays import Floats
 from designopt_recordings.errors import RecordingError
 
 
-def checked(quantity: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Floats:
+def checked_array(quantity: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Floats:
     """`values` as a read-only array of doubles; raises `RecordingError` where a size differs from `shape`."""
     array = np.asarray(values, dtype=float).view()
     if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
@@ -23,7 +23,7 @@ def checked(quantity: str, values: ArrayLike, shape: tuple[int | None, ...]) -> 
     return array
 
 
-def unique(kind: str, names: Iterable[str]) -> tuple[str, ...]:
+def unique_names(kind: str, names: Iterable[str]) -> tuple[str, ...]:
     """`names` as a tuple; raises `RecordingError` where one is empty or stands twice."""
     names = tuple(names)
     twice = [name for name, count in Counter(names).items() if count > 1]

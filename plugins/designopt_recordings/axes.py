@@ -28,7 +28,7 @@ def length(unit: str) -> float:
     return LENGTHS[unit.strip().lower()]
 
 
-def turned(vectors: ArrayLike, up: str) -> Floats:
+def turn_axes(vectors: ArrayLike, up: str) -> Floats:
     """Vectors (..., 3) given with the axis `up` ("x", "y" or "z", "-z" where it points down) in axes with Y up.
 
     Raises `RecordingError` for another axis.

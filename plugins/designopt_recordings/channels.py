@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt_recordings.arrays import checked, position, unique
+from designopt_recordings.arrays import checked_array, position, unique_names
 from designopt_recordings.errors import RecordingError
 
 
@@ -23,8 +23,8 @@ class Channels:
     start: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", unique("channel", self.names))
-        object.__setattr__(self, "values", checked("values of channels", self.values, (None, len(self.names))))
+        object.__setattr__(self, "names", unique_names("channel", self.names))
+        object.__setattr__(self, "values", checked_array("values of channels", self.values, (None, len(self.names))))
         if len(self.units) != len(self.names):
             raise RecordingError(f"{len(self.names)} channels, but {len(self.units)} units")
         if not (np.isfinite(self.rate) and self.rate > 0.0):

@@ -20,7 +20,7 @@ class RecordingError(ValueError):
 
 
 @contextmanager
-def about(file: str, position: str = "") -> Iterator[None]:
+def errors_about(file: str, position: str = "") -> Iterator[None]:
     """Errors raised inside without a file get `file` and, unless they have one, `position`."""
     try:
         yield

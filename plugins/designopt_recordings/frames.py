@@ -50,7 +50,7 @@ class FrameStatus(StatusEnum):
     NOT_FINITE = 120, "a needed value is not a finite number"
 
 
-def worst(*statuses: ArrayLike) -> Statuses:
+def worst_status(*statuses: ArrayLike) -> Statuses:
     """The greater status of each frame; arrays (n,) of members or of their numbers."""
     return np.asarray(np.maximum.reduce([np.asarray(status, dtype=np.int64) for status in statuses]))
 
@@ -60,7 +60,7 @@ def usable(statuses: ArrayLike) -> NDArray[np.bool_]:
     return np.asarray(np.asarray(statuses, dtype=np.int64) < 100)
 
 
-def counted(statuses: Iterable[int], kind: type[StatusEnum] = FrameStatus) -> dict[StatusEnum, int]:
+def count_statuses(statuses: Iterable[int], kind: type[StatusEnum] = FrameStatus) -> dict[StatusEnum, int]:
     """How many frames have each status of `kind`, in the order of their numbers; statuses of no frame stay away."""
     values = np.asarray(list(statuses), dtype=np.int64)
     return {member: count for member in sorted(kind) if (count := int(np.sum(values == member)))}

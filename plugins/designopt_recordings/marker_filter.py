@@ -123,6 +123,10 @@ class MarkerFilter:
         return outputs, {name: all_arrays[name] for name in arrays}
 
 
+#: Frequencies of the means of gains.
+_FREQUENCIES = 20_000
+
+
 @dataclass(frozen=True)
 class _Gain:
     """Gains for white noise of variance 1: the variance removed, that left, and that of its acceleration."""
@@ -132,9 +136,9 @@ class _Gain:
     acceleration: float
 
     @classmethod
-    def for_marker_filter(cls, rate: float, cutoff: float, order: int, samples: int = 20_000) -> _Gain:
+    def for_marker_filter(cls, rate: float, cutoff: float, order: int) -> _Gain:
         """Means over the frequencies up to half the rate of |1 - H|², |H|² and |H|² (2 pi f)⁴, H of both passes."""
-        frequency = (np.arange(samples) + 0.5) * rate / (2.0 * samples)
+        frequency = (np.arange(_FREQUENCIES) + 0.5) * rate / (2.0 * _FREQUENCIES)
         corner = math.tan(math.pi * design_frequency(cutoff, rate, order) / rate)
         gain = 1.0 / (1.0 + (np.tan(np.pi * frequency / rate) / corner) ** (2 * order))
         power = gain**2

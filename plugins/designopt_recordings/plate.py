@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats, Mask
-from designopt_recordings.arrays import checked
+from designopt_recordings.arrays import checked_array
 from designopt_recordings.errors import RecordingError
 
 _WALL = 0.1  # sine of the angle to the vertical within which a surface is a wall
@@ -31,10 +31,12 @@ class ForcePlate:
     start: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "force", checked(f"force of plate '{self.name}'", self.force, (None, 3)))
-        object.__setattr__(self, "moment", checked(f"moment of plate '{self.name}'", self.moment, (len(self.force), 3)))
+        object.__setattr__(self, "force", checked_array(f"force of plate '{self.name}'", self.force, (None, 3)))
+        object.__setattr__(
+            self, "moment", checked_array(f"moment of plate '{self.name}'", self.moment, (len(self.force), 3))
+        )
         if self.corners is not None:
-            object.__setattr__(self, "corners", checked(f"corners of plate '{self.name}'", self.corners, (4, 3)))
+            object.__setattr__(self, "corners", checked_array(f"corners of plate '{self.name}'", self.corners, (4, 3)))
         if not (np.isfinite(self.rate) and self.rate > 0.0):
             raise RecordingError(f"the rate of plate '{self.name}' is {self.rate:g} Hz; it must be positive")
 

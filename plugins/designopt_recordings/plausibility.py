@@ -17,6 +17,11 @@ _COARSE, _ROWS = 0.5, 10
 _OUTSIDE, _FAR_OUTSIDE, _FITS = 0.1, 0.25, 0.02
 #: Margin of a range: share of its width, and rad or m.
 _MARGIN, _LEAST_MARGIN = 0.1, 0.05
+#: Second difference of a curve, of that which a tenth of its rows exceed and of its range, from which it is a jump.
+_JUMP, _JUMP_OF_RANGE = 10.0, 0.1
+#: rad: range of a rotation in degrees that was probably written in radians, range of that of the other side, and factor
+#: between them.
+_TINY, _MOVES, _UNLIKE = 0.06, 0.15, 20.0
 #: Vertical forces of the ground in weights of the subject between which they are plausible.
 _LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
 #: m of way from which a subject walks, sine of the angle from it to the left from which the sides are exchanged, and
@@ -72,6 +77,36 @@ def range_notes(curves: Mapping[str, Floats], ranges: Mapping[str, UsualRange]) 
             f"{name} is outside the range of {factor * usual.low:.4g} to {factor * usual.high:.4g} {unit} of the model"
             f" in {share_outside:.0%} of the record (at 0, 25, 50, 75 % of it {values} {unit}){remedy}"
         )
+    return notes
+
+
+def jump_notes(curves: Mapping[str, Floats], time: Floats) -> list[str]:
+    """A note on `curves` (n,) that jump within a row or two."""
+    jumps = []
+    for name, curve in curves.items():
+        bends = np.abs(np.diff(curve[np.isfinite(curve)], 2))
+        if len(bends) < _ROWS or not np.isfinite(curve).all():
+            continue
+        row = int(np.argmax(bends))
+        if bends[row] > max(_JUMP * np.quantile(bends, 0.9), _JUMP_OF_RANGE * np.ptp(curve)):
+            jumps.append(f"{name} at {time[row + 1]:.4g} s")
+    cause = "is it an outlier, the edge of a filled gap, or are frames missing there?"
+    return [f"the motion jumps: {', '.join(jumps)}; {cause}"] if jumps else []
+
+
+def side_unit_notes(curves: Mapping[str, Floats]) -> list[str]:
+    """A note on each rotation (n,) rad that is tiny beside that of the other side, as if it had been in radians in a
+    table that says degrees."""
+    sizes = {name: float(np.nanmax(curve) - np.nanmin(curve)) for name, curve in curves.items() if len(curve)}
+    notes = []
+    for name, size in sizes.items():
+        other_name = f"{name[:-1]}{'l' if name.endswith('_r') else 'r'}"
+        is_tiny = 0.0 < size < _TINY and sizes.get(other_name, 0.0) > max(_MOVES, _UNLIKE * size)
+        if is_tiny and name.endswith(("_r", "_l")):
+            notes.append(
+                f"{name} moves by {np.degrees(size):.2g} deg, far less than {other_name}: is it in radians in a table"
+                " that says degrees?"
+            )
     return notes
 
 

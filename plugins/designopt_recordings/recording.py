@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from designopt.arrays import Floats, Mask
-from designopt_recordings.arrays import checked, increasing, position, unique
+from designopt_recordings.arrays import checked_array, increasing, position, unique_names
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.plate import ForcePlate
@@ -38,8 +38,8 @@ class Points:
     values: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", unique("result", self.names))
-        object.__setattr__(self, "values", checked("values of results", self.values, (None, len(self.names), 3)))
+        object.__setattr__(self, "names", unique_names("result", self.names))
+        object.__setattr__(self, "values", checked_array("values of results", self.values, (None, len(self.names), 3)))
         if not len(self.names) == len(self.kinds) == len(self.units):
             raise RecordingError(f"{len(self.names)} results,  {len(self.kinds)} kinds, {len(self.units)} units")
 
@@ -71,10 +71,10 @@ class Recording:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.rate) and self.rate > 0.0):
             raise RecordingError(f"the rate of the recording is {self.rate:g} Hz; it must be positive")
-        object.__setattr__(self, "time", checked("time", self.time, (None,)))
-        object.__setattr__(self, "marker_names", unique("marker", self.marker_names))
+        object.__setattr__(self, "time", checked_array("time", self.time, (None,)))
+        object.__setattr__(self, "marker_names", unique_names("marker", self.marker_names))
         shape = (len(self.time), len(self.marker_names), 3)
-        object.__setattr__(self, "markers", checked("positions of markers", self.markers, shape))
+        object.__setattr__(self, "markers", checked_array("positions of markers", self.markers, shape))
         increasing("time", self.time)
         off = np.abs((self.time - self.time[:1]) * self.rate - np.arange(len(self.time)))
         if off.max(initial=0.0) > ROUNDED + 1e-6:
@@ -83,9 +83,9 @@ class Recording:
                 f"frame {row + 1} ({self.time[row]:.6g} s) is off the rate of {self.rate:g} Hz by more than a quarter"
                 " of a step; resample the recording at even times"
             )
-        unique("plate", [plate.name for plate in self.plates])
+        unique_names("plate", [plate.name for plate in self.plates])
         if self.results is not None:
-            checked("values of results", self.results.values, (len(self.time), None, 3))
+            checked_array("values of results", self.results.values, (len(self.time), None, 3))
 
     def marker(self, name: str) -> Floats:
         """(n, 3) positions of one marker, m; raises `RecordingError` with the nearest names if it does not exist."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt_recordings.arrays import checked, increasing, position, unique
+from designopt_recordings.arrays import checked_array, increasing, position, unique_names
 from designopt_recordings.errors import RecordingError
 
 _KINDS = ("value", "speed", "activation")  # last parts of the paths of states
@@ -35,9 +35,11 @@ class TimeTable:
     assumption: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "time", checked("time", self.time, (None,)))
-        object.__setattr__(self, "names", unique("column", self.names))
-        object.__setattr__(self, "values", checked("values of columns", self.values, (len(self.time), len(self.names))))
+        object.__setattr__(self, "time", checked_array("time", self.time, (None,)))
+        object.__setattr__(self, "names", unique_names("column", self.names))
+        object.__setattr__(
+            self, "values", checked_array("values of columns", self.values, (len(self.time), len(self.names)))
+        )
         increasing("time", self.time)
 
     def column(self, name: str) -> Floats:

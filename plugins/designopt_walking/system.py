@@ -72,7 +72,7 @@ def walking_system(walker: Walker, outputs: Entries = (), data: Entries = (), ax
     )
 
 
-def stacked(values: Mapping[str, Floats], names: Sequence[str], pattern: str = "{}") -> Floats:
+def stack_values(values: Mapping[str, Floats], names: Sequence[str], pattern: str = "{}") -> Floats:
     """(n, k) `values` (n,) of k variables of `walking_system`, named by a `pattern` with the names of coordinates,
     muscles or drives: ``{}_speed``, ``activation_{}``."""
     columns = [values[pattern.format(name)] for name in names]

@@ -120,7 +120,7 @@ class Walker:
         return replace(self, moments={**self.moments, "devices": devices}, devices=(*self.devices, forces))
 
 
-def pulled(walker: Walker, coordinate: str, force: float) -> Walker:
+def with_pull(walker: Walker, coordinate: str, force: float) -> Walker:
     """The walker with a constant `force` (N) in the direction of its forward `coordinate`."""
     if force == 0.0:
         return walker

@@ -12,7 +12,7 @@ from designopt.arrays import Floats
 from designopt.plugin import closest
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
-from designopt_wholebody.body.inertia import MassProperties, mass_of, mass_properties, possible
+from designopt_wholebody.body.inertia import MassProperties, is_possible, mass_of, mass_properties
 from designopt_wholebody.constraints.constraints import Constraints
 from designopt_wholebody.constraints.rows import onto_ellipsoid, state_constraints
 from designopt_wholebody.model.schema import BodyModel, Joint, Segment
@@ -91,7 +91,7 @@ def make_subject(
     return Subject(model, mass, positions, bodies, constraints, q0)
 
 
-def _needed(model: BodyModel, name: str, positions: Mapping[str, Floats]) -> Floats:
+def _needed_position(model: BodyModel, name: str, positions: Mapping[str, Floats]) -> Floats:
     if name not in positions:
         parts = model.derived.get(name)
         mean_of = f" (the mean of {', '.join(parts)})" if parts else ""
@@ -107,7 +107,7 @@ def _frame(model: BodyModel, name: str, positions: Mapping[str, Floats]) -> tupl
     """Origin and axes of a segment; a rod has its first point and its own line as x."""
     segment = model.segments[name]
     for landmark in segment.points:
-        _needed(model, landmark, positions)
+        _needed_position(model, landmark, positions)
     if segment.frame is None:
         first, second = (positions[point] for point in segment.points)
         line = second - first
@@ -122,7 +122,7 @@ def _frame(model: BodyModel, name: str, positions: Mapping[str, Floats]) -> tupl
             frame_landmarks.extend([factor] if isinstance(factor, str) else factor)
     for landmark in frame_landmarks:
         if landmark not in ("u", "v", "w"):
-            _needed(model, landmark, positions)
+            _needed_position(model, landmark, positions)
     axes = axes_of(segment.frame, positions, mirrored=name in model.mirrored)
     if not np.isfinite(axes).all():
         raise SubjectError(f"the landmarks of the frame of '{name}' lie on one line or coincide")
@@ -138,7 +138,7 @@ def _project_onto_surfaces(
         if joint.type == "ellipsoid":
             origin, axes = frames[joint.proximal]
             for point in joint.points:
-                _needed(model, point, positions)
+                _needed_position(model, point, positions)
                 positions[point] = origin + axes @ onto_ellipsoid(joint, axes.T @ (positions[point] - origin))
 
 
@@ -156,7 +156,7 @@ def _body(
     names = _landmarks(model, name, segment)
     for landmark in names:
         if landmark not in segment.landmarks:
-            _needed(model, landmark, positions)
+            _needed_position(model, landmark, positions)
     local = {landmark: axes.T @ (positions[landmark] - origin) for landmark in names if landmark in positions}
     if mass_of(segment.inertia, mass) <= 0.0:
         raise SubjectError(f"segment '{name}' of a body of {mass:g} kg has no mass")
@@ -165,9 +165,9 @@ def _body(
         inertia = MassProperties(mass_of(segment.inertia, mass), np.array([0.5 * length, 0.0, 0.0]), np.zeros((3, 3)))
     else:
         for landmark in (*(segment.inertia.length or ()), *segment.inertia.centre_at):
-            _needed(model, landmark, positions)
+            _needed_position(model, landmark, positions)
         inertia = mass_properties(segment.inertia, mass, positions, origin, axes, mirrored=is_left)
-        if not possible(inertia):
+        if not is_possible(inertia):
             raise SubjectError(f"no mass distribution has the inertia of segment '{name}'; check its tensor")
     unit = np.eye(3)
     columns = [unit["uvw".index(v)] for v in segment.vectors]

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from designopt.run.runner import run_study
-from designopt.store.journal.schema import digest, sealed, statements
+from designopt.store.journal.schema import digest, statements, with_digests
 from designopt.study.study import Stage
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -93,7 +93,7 @@ def write_rows(rows_of_tables, folder):
         for begin in range(0, len(rows_of_tables[0]), CHUNK):
             db.execute("BEGIN")
             for table, rows in zip(("design", "evaluation"), rows_of_tables, strict=True):
-                chunk = sealed([row[:-1] for row in rows[begin : begin + CHUNK]])
+                chunk = with_digests([row[:-1] for row in rows[begin : begin + CHUNK]])
                 places = ",".join("?" * len(chunk[0]))
                 db.executemany(f"INSERT INTO {table} VALUES ({places}) ON CONFLICT DO NOTHING", chunk)
             db.execute("COMMIT")

@@ -103,10 +103,10 @@ def test_lanes_take_less_than_two_thirds_of_the_time_of_one_row_after_another(mo
     for _ in range(3):
         for name, flags in widths.items():
             monkeypatch.setattr(compiled_step, "lane_flags", lambda flags=flags: flags)
-            compiled_step._compiled.cache_clear()
+            compiled_step._compile.cache_clear()
             _run_seconds(8)
             seconds[name].append(_run_seconds(400))
-    compiled_step._compiled.cache_clear()
+    compiled_step._compile.cache_clear()
     lanes, alone = (statistics.median(values) for values in seconds.values())
     print(f"\ncarrier: {1e3 * alone:.2f} ms a run one after another, {1e3 * lanes:.2f} in lanes")
     record_property("one row after another / lanes", alone / lanes)

@@ -61,7 +61,7 @@ def test_a_solve_has_the_same_bits_with_any_number_of_lanes(name, monkeypatch):
     iterates = []
     for flags in (lane_flags(), ("-DLANES=2",)):
         monkeypatch.setattr(library, "lane_flags", lambda flags=flags: flags)
-        monkeypatch.setattr(library, "_loaded", library._loaded.__wrapped__)  # without its memory
+        monkeypatch.setattr(library, "_load_library", library._load_library.__wrapped__)  # without its memory
         solution = solve(getattr(problems, name)(), Options(intervals=20, check=False))
         assert solution.solver.startswith(NAME)
         iterates.append(np.concatenate([solution.iterate.x, solution.iterate.constraint_multipliers]))

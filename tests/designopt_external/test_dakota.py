@@ -25,7 +25,7 @@ PARAMETERS = """\
 
 def test_the_parameters_file_has_the_standard_format_of_dakota() -> None:
     values = {"width": 0.05, "layers": 2, "material": "steel"}
-    assert parameters_file(values, ["sag", "mass"], "1") == PARAMETERS
+    assert parameters_file(values, ["sag", "mass"]) == PARAMETERS
 
 
 @pytest.mark.parametrize(

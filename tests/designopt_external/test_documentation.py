@@ -69,7 +69,7 @@ def test_the_table_of_filters_is_what_templates_write() -> None:
     rows = re.findall(r"^\| `(\{\{ x.*?\}\})` \| `(.*?)`", PAGE, flags=re.MULTILINE)
     assert len(rows) == 5
     for text, filled in rows:
-        assert DeckTemplate.read("deck", text).filled({"x": UnitNumber.with_unit(12.345678, "mm")}) == filled
+        assert DeckTemplate.read("deck", text).fill({"x": UnitNumber.with_unit(12.345678, "mm")}) == filled
 
 
 def test_the_study_of_the_bracket_runs_with_calculix(tmp_path: Path) -> None:

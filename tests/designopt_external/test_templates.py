@@ -30,16 +30,16 @@ VALUES = {
     ],
 )
 def test_values_are_written_in_the_format_of_input_files(text: str, filled: str) -> None:
-    assert DeckTemplate.read("deck.inp", text).filled(VALUES) == filled
+    assert DeckTemplate.read("deck.inp", text).fill(VALUES) == filled
 
 
 def test_the_value_in_a_template_is_exact() -> None:
-    assert float(DeckTemplate.read("deck.inp", "{{ t }}").filled(VALUES)) == 0.00123456789
+    assert float(DeckTemplate.read("deck.inp", "{{ t }}").fill(VALUES)) == 0.00123456789
 
 
 def test_an_aprepro_template_has_single_braces() -> None:
     template = DeckTemplate.read("deck.inp", "{n}, {n ** 2}, {t | in('mm') | fixed(6)}", aprepro=True)
-    assert template.filled(VALUES) == "3, 9, 1.2346"
+    assert template.fill(VALUES) == "3, 9, 1.2346"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_aprepro_template_has_single_braces() -> None:
 )
 def test_a_mistake_in_a_template_has_its_line(text: str, message: str) -> None:
     with pytest.raises(TemplateMistake) as raised:
-        DeckTemplate.read("deck.inp", text).filled(VALUES)
+        DeckTemplate.read("deck.inp", text).fill(VALUES)
     assert str(raised.value).startswith(message)
 
 
@@ -68,7 +68,7 @@ def test_nothing_is_computed_while_a_template_is_read() -> None:
 
 def test_a_template_includes_no_other_file() -> None:
     with pytest.raises(TemplateMistake, match=r"deck\.inp:1"):
-        DeckTemplate.read("deck.inp", "{% include 'secret' %}").filled(VALUES)
+        DeckTemplate.read("deck.inp", "{% include 'secret' %}").fill(VALUES)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 import walking_laboratory as laboratory
 from designopt_laboratory.curves.curves import CurveBlock, cycle_curves, side_of
 from designopt_laboratory.curves.differences import curve_difference
-from designopt_laboratory.curves.pool import normal_walk, pooled
+from designopt_laboratory.curves.pool import normal_walk, pool_curves
 from designopt_laboratory.trial.strikes import trial_cycles
 from designopt_muscle.models.errors import TrialError
 from designopt_recordings.signals.cycles import Cycle
@@ -39,7 +39,7 @@ def test_a_curve_is_that_of_its_side_and_has_the_shape_of_the_motion(cycles):
     assert np.isnan(arrays["curves"][~right, :, knee]).all()
     mean = arrays["curves"][right, :, knee].mean(axis=0)
     assert np.abs(mean - normal_walk("knee_angle", mean)).max() < 8.0  # deg: the filter and four harmonics
-    pools = {(c.kind, c.name): c for c in pooled([arrays])}
+    pools = {(c.kind, c.name): c for c in pool_curves([arrays])}
     assert [one.side for one in pools["angle", "knee_angle"].sets] == ["right", "left"]
     assert [one.side for one in pools["angle", "pelvis_tilt"].sets] == [""]
 
@@ -114,7 +114,7 @@ def test_several_subjects_are_summarised_by_their_means_and_one_by_its_cycles():
         trial("ben", "old", 5.0, 3),
         trial("cy", "", 0, 4),
     ]
-    sets = {one.group: one for one in pooled(trials)[0].sets}
+    sets = {one.group: one for one in pool_curves(trials)[0].sets}
     assert sets["old"].curves.shape == (2, 101)
     assert sets["old"].of_subjects
     ana = np.concatenate([t["curves"][:, :, 0] for t in trials[:2]]).mean(axis=0)

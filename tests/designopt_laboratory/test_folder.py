@@ -10,7 +10,7 @@ import pytest
 import walking_laboratory as laboratory
 import yaml
 from click.testing import CliRunner
-from designopt_laboratory.folder.contents import beside
+from designopt_laboratory.folder.contents import in_same_folder
 from designopt_muscle.osim.read import read_model
 from designopt_recordings.files.read import read_recording, read_table
 
@@ -36,9 +36,9 @@ def laboratory_folder(parent, *left_out):
 
 def test_files_of_a_trial_are_in_its_folder_or_above_it():
     above, in_folder = ["functional.trc", "S1/functional.trc"], "S10/functional.trc"
-    assert beside("S10/walk.trc", above) == ["functional.trc"]
-    assert beside("S10/walk.trc", [*above, in_folder]) == [in_folder]
-    assert beside("S1/second day/walk.trc", above) == above
+    assert in_same_folder("S10/walk.trc", above) == ["functional.trc"]
+    assert in_same_folder("S10/walk.trc", [*above, in_folder]) == [in_folder]
+    assert in_same_folder("S1/second day/walk.trc", above) == above
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from designopt_laboratory.trial.functional import FunctionalJoint, functional_ma
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.osim.markers import OsimMarker, read_markers
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.apply import scaled
+from designopt_muscle.scaling.apply import scale_model
 from designopt_muscle.scaling.setup import Measurement
 from designopt_recordings.files.write import trc_text
 from designopt_recordings.recording import Recording
@@ -27,7 +27,7 @@ CLUSTERS = {f"{side}{body[0].upper()}{i}": (f"{body}_{side.lower()}", at)
             for side in "RL" for body in ("femur", "tibia")
             for i, at in enumerate(((0.05, -0.15, 0.03), (0.06, -0.28, -0.02), (-0.03, -0.22, 0.05)), 1)}  # fmt: skip
 SIZES = {"pelvis": np.array([1.0, 1.0, 1.12]), **dict.fromkeys(("femur_r", "femur_l"), np.full(3, 1.08))}
-CONTENT = scaled(laboratory.model_text(), SIZES, None)
+CONTENT = scale_model(laboratory.model_text(), SIZES, None)
 SUBJECT = read_model(CONTENT)
 MARKERS = (*read_markers(CONTENT), *(OsimMarker(n, body, np.array(at)) for n, (body, at) in CLUSTERS.items()))
 JOINTS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import walking_laboratory as laboratory
 from designopt_laboratory.model import LaboratoryTrial
-from designopt_muscle.markers.names import suggested
+from designopt_muscle.markers.names import suggest_names
 
 from designopt.plugin import InputFile, InvalidSetting
 
@@ -42,7 +42,7 @@ def refused(trial, **settings):
     ],
 )
 def test_a_recorded_name_suggests_the_one_on_the_model_of_the_same_side(recorded, on_model, partner):
-    assert suggested([recorded], on_model).get(recorded) == partner
+    assert suggest_names([recorded], on_model).get(recorded) == partner
 
 
 def test_a_pelvis_under_other_names_is_refused_with_the_names_that_were_meant():

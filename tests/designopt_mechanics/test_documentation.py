@@ -8,7 +8,7 @@ from designopt_mechanics import solve
 from designopt_mechanics.model_file.reading import read
 
 import designopt
-from designopt.plugin import installed
+from designopt.plugin import installed_plugins
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "mechanics.md").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def test_the_model_file_shown_is_read() -> None:
 
 
 def test_the_table_names_models_and_studies_that_are_there() -> None:
-    models = {entry.name for entry in installed("model")}
+    models = {entry.name for entry in installed_plugins("model")}
     rows = re.findall(r"^\| `(\w+)` \|.*?\| (.*?) \|$", PAGE, flags=re.MULTILINE)
     listed = [(name, re.findall(r"`(?:studies/)?(\w+\.yaml)`", last)) for name, last in rows if ".yaml" in last]
     assert len(listed) == 7

@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from designopt_mechanics.exoskeleton.anthropometry import ADDED, build
-from designopt_mechanics.exoskeleton.gait import angle, leg, lifted
+from designopt_mechanics.exoskeleton.gait import angle, leg, sole_angle
 from designopt_mechanics.exoskeleton.model import ExoskeletonGait, Operator, start
 from designopt_mechanics.exoskeleton.walker import single_support, system
 from designopt_mechanics.report.exoskeleton import exoskeleton_support
@@ -47,7 +47,7 @@ def test_the_series_are_the_recorded_angles(skeletal: Path) -> None:
 
 
 def test_the_sole_stays_flat_until_the_heel_lifts() -> None:
-    flat, up = (float(ca.evalf(lifted(ca.SX(a)))) for a in (0.3, -0.5))
+    flat, up = (float(ca.evalf(sole_angle(ca.SX(a)))) for a in (0.3, -0.5))
     assert -1e-3 < flat <= 0.0
     assert up == pytest.approx(-0.5, abs=1e-3)
     thigh, shank, _ = (float(ca.evalf(a)) for a in leg(ca.SX(0.5)))

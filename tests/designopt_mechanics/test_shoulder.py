@@ -11,7 +11,7 @@ from designopt_mechanics.dynamics.matrices import coriolis_matrix, gravity_force
 from designopt_mechanics.report.rhythm import rhythm_map
 from designopt_mechanics.report.shoulder import shoulder_torques
 from designopt_mechanics.shoulder.chain import GRAVITY, shoulder
-from designopt_mechanics.shoulder.model import ShoulderRhythm, controlled
+from designopt_mechanics.shoulder.model import ShoulderRhythm, controlled_arm
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 
@@ -63,7 +63,7 @@ def test_torques_differ_as_in_the_reference_run(
 def test_computed_torque_of_the_true_rhythm_lets_an_initial_error_die_as_designed() -> None:
     """e0 (1 + 10 t) exp(-10 t), section 8: to 2.5e-10 rad."""
     e0, times = np.radians(5.0), np.linspace(0.0, 1.0, 101)
-    simulator = Simulator(controlled("original"), rtol=1e-11, atol=1e-13)
+    simulator = Simulator(controlled_arm("original"), rtol=1e-11, atol=1e-13)
     start = [e0, np.pi / 2.0, np.radians(-30.0), 0.0, 0.0, 0.0]
     run = simulator.run(start, times, q={"elevation": np.pi / 2.0, "travel": np.pi / 2.0, "duration": 1.0})
     s = times

@@ -10,7 +10,7 @@ from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.models.reactions import reaction_gains
 from designopt_muscle.osim.functions import ManyPolynomial, ordered_exponents
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.apply import scaled
+from designopt_muscle.scaling.apply import scale_model
 from subject_model import subject
 
 LENGTH = "<LinearFunction><coefficients>0.03 -0.02 0.3</coefficients></LinearFunction>"
@@ -63,7 +63,7 @@ def test_such_muscles_have_no_place_in_space_which_is_noted():
     assert any("press on no joint" in note and "vastus" in note for note in model.notes)
     assert np.isnan(drawing(model, {"knee_r": np.zeros(1)})[1]).all()
     assert not reaction_gains(model, {"knee_r": np.zeros(1)}, ["knee_r"])["knee_r"].any()
-    bigger = read_model(scaled(with_path(), {"thigh_r": np.full(3, 1.2)}))
+    bigger = read_model(scale_model(with_path(), {"thigh_r": np.full(3, 1.2)}))
     assert bigger.muscles[0].fibre == model.muscles[0].fibre  # as OpenSim
 
 

@@ -63,7 +63,7 @@ def test_the_blocks_run_one_after_the_other(
     assert names["complete"].all()  # type: ignore[attr-defined]
     np.testing.assert_allclose(np.degrees(names["knee"][0]), 20.0)  # type: ignore[index]
     bears = names["bears"]
-    assert {bears.segments[i] for i in bears.which if i >= 0} == {"left"}  # type: ignore[attr-defined]
+    assert {bears.segments[i] for i in bears.segment_indices if i >= 0} == {"left"}  # type: ignore[attr-defined]
 
 
 def test_the_table_of_statuses_lists_all_of_them_with_their_sentences() -> None:

@@ -1,10 +1,19 @@
 """What a person sees at a glance in recorded curves is said, with its probable cause; plausible ones have no note."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from designopt_recordings.plausibility import UsualRange, force_notes, range_notes, side_notes, time_notes
+from designopt_recordings.plausibility import (
+    UsualRange,
+    force_notes,
+    jump_notes,
+    range_notes,
+    side_notes,
+    side_unit_notes,
+    time_notes,
+)
 from designopt_recordings.recording import Recording
 
 TIME = np.linspace(0.0, 1.0, 101)
@@ -48,6 +57,34 @@ def test_a_curve_outside_of_its_range_is_drawn_in_numbers_with_its_probable_caus
     assert all(
         doubt in note and f"{name} is outside the range" in note and "at 0, 25, 50, 75 %" in note for note in notes
     )
+
+
+@pytest.mark.parametrize(
+    ("curve", "row"),
+    [
+        (KNEE, None),
+        (KNEE + 0.01 * np.random.default_rng(0).normal(size=101), None),
+        (np.clip(2.0 * TIME, 0.5, 1.5), None),  # held, moved, held
+        (np.full(101, 0.3), None),
+        (np.where(np.arange(101) == 30, 1.0, KNEE), 30),
+        (np.where((TIME > 0.295) & (TIME < 0.395), 0.0, KNEE), 39),
+        (np.concatenate([KNEE[:20], KNEE[30:], KNEE[1:11]]), 19),
+    ],
+)
+def test_outliers_filled_gaps_and_lost_frames_are_doubted(curve, row):
+    notes = jump_notes({"knee": curve}, TIME)
+    assert len(notes) == (row is not None)
+    assert all(
+        float(re.search(r"knee at ([0-9.]+) s;", note)[1]) == pytest.approx(TIME[row], abs=0.011) for note in notes
+    )
+
+
+def test_a_rotation_in_radians_beside_the_other_side_in_degrees_is_doubted():
+    small = np.radians(KNEE)  # radians read as degrees
+    (note,) = side_unit_notes({"knee_r": small, "knee_l": KNEE, "hip_r": 0.5 * KNEE, "hip_l": KNEE})
+    assert note.startswith("knee_r moves by 1.2 deg, far less than knee_l: is it in radians")
+    assert side_unit_notes({"knee_r": 0.0 * KNEE, "knee_l": KNEE}) == []  # locked
+    assert side_unit_notes({"knee_r": small, "hip_l": KNEE}) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_recording
-from designopt_recordings.frames import FrameStatus, StatusEnum, counted, usable, worst
+from designopt_recordings.frames import FrameStatus, StatusEnum, count_statuses, usable, worst_status
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import MarkedEvent, Recording
 from designopt_recordings.summary import summary
@@ -138,11 +138,11 @@ def test_degrees_in_a_table_that_says_radians_are_noted() -> None:
 def test_every_status_says_a_sentence_and_the_worst_one_counts() -> None:
     assert all(member.sentence for member in FrameStatus)
     assert FrameStatus(30) is FrameStatus.INTERPOLATED
-    statuses = worst([0, 20, 30, 100], [10, 0, 0, 40])
+    statuses = worst_status([0, 20, 30, 100], [10, 0, 0, 40])
     assert statuses.tolist() == [10, 20, 30, 100]
     assert usable(statuses).tolist() == [True, True, True, False]
     assert FrameStatus.EDGE.usable
-    assert counted(statuses.tolist() * 2)[FrameStatus.EDGE] == 2
+    assert count_statuses(statuses.tolist() * 2)[FrameStatus.EDGE] == 2
 
 
 def test_other_packages_declare_statuses_of_their_own() -> None:
@@ -150,7 +150,7 @@ def test_other_packages_declare_statuses_of_their_own() -> None:
         OPTIMAL = 0, "balanced"
         INFEASIBLE = 100, "no forces within the limits balance the moments"
 
-    assert counted([0, 100, 100], Sharing) == {Sharing.OPTIMAL: 1, Sharing.INFEASIBLE: 2}
+    assert count_statuses([0, 100, 100], Sharing) == {Sharing.OPTIMAL: 1, Sharing.INFEASIBLE: 2}
     assert not Sharing.INFEASIBLE.usable
 
 

@@ -27,7 +27,7 @@ from designopt_walking.amputee.problem import (
 from designopt_walking.bundled import planar_walker
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import stop_torque
-from designopt_walking.programs.gait import mirrored, program_options, with_interval_errors
+from designopt_walking.programs.gait import mirror_name, program_options, with_interval_errors
 from designopt_walking.walker import Device, DeviceForces, Walker
 from recorded_walks import guess
 from single_intervals import interval_differences
@@ -56,8 +56,8 @@ def test_an_amputation_of_the_left_leg_is_the_mirror_image_of_one_of_the_right(l
     """Equal equations make equal optima: the same objective for both sides."""
     right, left = (amputee_walker(MODEL, Prosthesis(side, linkage), KneeLimits()) for side in "rl")
     rng = np.random.default_rng(0)
-    swap = [left.coordinates.index(mirrored(name)) for name in right.coordinates]
-    muscles = [left.muscles.names.index(mirrored(name)) for name in right.muscles.names]
+    swap = [left.coordinates.index(mirror_name(name)) for name in right.coordinates]
+    muscles = [left.muscles.names.index(mirror_name(name)) for name in right.muscles.names]
     z, dz, ddz = rng.uniform(-0.3, 0.0, 10), rng.normal(size=10), rng.normal(size=10)
     z[right.coordinates.index("pelvis_ty")] = 0.87
     a, help_controls, device = rng.uniform(0.1, 0.9, 11), rng.normal(size=3), np.array([2e4, 2e3, 300.0])
@@ -73,7 +73,7 @@ def test_an_amputation_of_the_left_leg_is_the_mirror_image_of_one_of_the_right(l
     ).ravel()
     np.testing.assert_allclose(image(one, swap), mirrored_residual, rtol=1e-12, atol=1e-9)
     ranges = [{c.name: (c.low, c.high) for c in w.state.tree.coordinates} for w in (right, left)]
-    assert ranges[1] == {mirrored(name): values for name, values in ranges[0].items()}
+    assert ranges[1] == {mirror_name(name): values for name, values in ranges[0].items()}
 
 
 def test_limits_of_the_knee_bound_its_angle_where_the_stop_has_that_torque() -> None:
@@ -215,7 +215,7 @@ def reference_program(file: Path, device: dict[str, float], side: str = "r") -> 
     form = system.residual_form
     assert form is not None
     names = [v.name for v in (*system.states, *system.controls, *form.unknowns)]
-    image = mirrored if side == "l" else str
+    image = mirror_name if side == "l" else str
     reference = guess(file, [image(name) for name in names])
     motion = replace(reference, values={image(name): values for name, values in reference.values.items()})
     start = Guess({"cycle": motion}, device)

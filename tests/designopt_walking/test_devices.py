@@ -11,8 +11,8 @@ from designopt_mechanics.tree import Point
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.tree import tree_of
 from designopt_walking.bundled import planar_walker
-from designopt_walking.devices import DEVICES, loaded
-from designopt_walking.devices.amputation import amputated, with_four_bar
+from designopt_walking.devices import DEVICES, with_device_mass
+from designopt_walking.devices.amputation import amputate, with_four_bar
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import elastic_ankle, single_axis_knee
 from designopt_walking.walker import walker_of
@@ -87,17 +87,17 @@ def test_exoskeleton_springs_act_on_both_sides(name: str, joint: str) -> None:
 
 
 def test_a_device_with_mass_makes_the_legs_that_carry_it_heavier() -> None:
-    heavier = {b.name: b.mass for b in loaded(MODEL, "ankle_springs", 1.5).bodies}
+    heavier = {b.name: b.mass for b in with_device_mass(MODEL, "ankle_springs", 1.5).bodies}
     added = {b.name: heavier[b.name] - b.mass for b in MODEL.bodies}
     assert {name: mass for name, mass in added.items() if mass} == {"tibia_r": 1.5, "tibia_l": 1.5}
     with pytest.raises(ValueError, match="mass: -1 kg"):
-        loaded(MODEL, "hip_springs", -1.0)
+        with_device_mass(MODEL, "hip_springs", -1.0)
     with pytest.raises(ValueError, match="no device 'knee_springs'"):
-        loaded(MODEL, "knee_springs", 1.0)
+        with_device_mass(MODEL, "knee_springs", 1.0)
 
 
 def test_an_amputation_takes_seven_muscles_and_a_third_of_the_mass_below_the_knee() -> None:
-    left = amputated(MODEL)
+    left = amputate(MODEL)
     assert len(left.muscles) == 11
     assert {m.name for m in left.muscles if m.name.endswith("_r")} == {"glut_max_r", "iliopsoas_r"}
     mass = {b.name: b.mass for b in left.bodies}
@@ -106,7 +106,7 @@ def test_an_amputation_takes_seven_muscles_and_a_third_of_the_mass_below_the_kne
 
 
 def test_a_myodesis_keeps_two_muscles_that_the_knee_angle_no_longer_changes() -> None:
-    body = amputated(MODEL, "l", myodesis=True)
+    body = amputate(MODEL, "l", myodesis=True)
     walker, before = walker_of(body), walker_of(MODEL)
     assert len(walker.muscles.names) == 13
     lengths = {
@@ -124,4 +124,4 @@ def test_a_myodesis_keeps_two_muscles_that_the_knee_angle_no_longer_changes() ->
 def test_a_model_that_lacks_what_an_amputation_takes_is_refused() -> None:
     reduced = replace(MODEL, muscles=tuple(m for m in MODEL.muscles if m.name != "soleus_r"))
     with pytest.raises(ValueError, match="no muscle 'soleus_r'"):
-        amputated(reduced)
+        amputate(reduced)

@@ -10,7 +10,7 @@ import yaml
 from designopt_walking.results.outputs import WalkOutputs
 
 import designopt
-from designopt.plugin import installed
+from designopt.plugin import installed_plugins
 
 PAGE = Path(__file__).parents[2] / "docs" / "walking.md"
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -42,7 +42,7 @@ def test_the_table_of_the_report_lists_all_parts_of_the_package() -> None:
     text = PAGE.read_text(encoding="utf-8")
     section = text[text.index("## The report") : text.index("A `recording`")]
     listed = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE))))
-    of_package = {e.name for e in installed("report") if e.entry.module.startswith("designopt_walking")}
+    of_package = {e.name for e in installed_plugins("report") if e.entry.module.startswith("designopt_walking")}
     assert listed == of_package
 
 

@@ -23,7 +23,7 @@ from designopt_walking.results.outputs import WalkOutputs, mesh_outputs, walk_ou
 from designopt_walking.results.physics import failed_check_sentences, fibre_warnings, physics, refuse_implausible
 from designopt_walking.results.recording import bands, recorded_cycle
 from designopt_walking.spatial.walker import Sphere, sphere_contacts
-from designopt_walking.walker import pulled, walker_of
+from designopt_walking.walker import walker_of, with_pull
 from recorded_walks import recorded_walk
 
 from designopt.collocation.solution.solution import Status
@@ -199,7 +199,7 @@ def test_the_checks_balance_a_pull_with_the_ground_and_with_the_work_of_muscles(
 ) -> None:
     """A walk that was solved without the pull lacks its impulse and its work."""
     pull = -30.0
-    errors = walk_outputs(replace(walk, walker=pulled(walk.walker, "pelvis_tx", pull)))
+    errors = walk_outputs(replace(walk, walker=with_pull(walk.walker, "pelvis_tx", pull)))
     assert errors["impulse_error"] == pytest.approx(-pull / walk.walker.weight, rel=1e-3)
     points = walk.points
     speeds = np.stack([points.values[f"{name}_speed"] for name in walk.walker.coordinates], axis=1)

@@ -16,7 +16,7 @@ from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_muscle.osim.read import read_model
 from designopt_recordings.files.read import read_table
 from designopt_walking.bundled import planar_walker
-from designopt_walking.programs.gait import mirrored
+from designopt_walking.programs.gait import mirror_name
 from designopt_walking.spatial.model import WalkTrack3D
 from designopt_walking.spatial.walker import (
     DrivenJoints,
@@ -253,7 +253,7 @@ def full_cycle() -> InputFile:
     """The recorded half cycle, and its mirror image after it."""
     table = read_table(RECORDED["motion"])
     names = [label.split("/")[-2] for label in table.names]
-    mirror_image = table.values[1:, [names.index(mirrored(name)) for name in names]].copy()
+    mirror_image = table.values[1:, [names.index(mirror_name(name)) for name in names]].copy()
     forward = names.index("pelvis_tx")
     mirror_image[:, forward] += np.ptp(table.values[:, forward])
     time = np.append(table.time, table.time[-1] + table.time[1:] - table.time[0])

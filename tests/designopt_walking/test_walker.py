@@ -20,7 +20,7 @@ from designopt_walking.devices.joint_springs import elastic_ankle
 from designopt_walking.models.predict import WalkPredict
 from designopt_walking.programs.gait import GaitError, GaitRanges, check_mirror, ranged_tree
 from designopt_walking.programs.predict import Effort, predicted_walk
-from designopt_walking.walker import Walker, on_slope, pulled, walker_of, with_mass
+from designopt_walking.walker import Walker, on_slope, walker_of, with_mass, with_pull
 
 import designopt
 from designopt.study.language.errors import StudyError
@@ -156,8 +156,8 @@ def test_a_mass_that_no_person_has_is_refused(mass: float) -> None:
 
 
 def test_a_pull_acts_forward_on_the_pelvis_alone(walker: Walker) -> None:
-    assert pulled(walker, "pelvis_tx", 0.0) is walker
-    difference = walker.residual - pulled(walker, "pelvis_tx", 30.0).residual
+    assert with_pull(walker, "pelvis_tx", 0.0) is walker
+    difference = walker.residual - with_pull(walker, "pelvis_tx", 30.0).residual
     symbols = ca.vertcat(*ca.symvar(difference))
     force = ca.Function("force", [symbols], [difference])(0.1)
     expected = [30.0 * (name == "pelvis_tx") for name in walker.coordinates]

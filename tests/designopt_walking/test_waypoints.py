@@ -93,13 +93,13 @@ def walks(
 ) -> AmputeeWalks:
     monkeypatch.setattr(Guess, "from_solution", lambda walk: walk)
     shared = Files({} if files is None else files)
-    start = SimpleNamespace(programs=Programs(fail, middles), helped=lambda _: Walk(()), shared=shared)
+    start = SimpleNamespace(programs=Programs(fail, middles), helped_iterate=lambda _: Walk(()), shared=shared)
     return AmputeeWalks(start, 40)  # type: ignore[arg-type]
 
 
 def replace_shared(start: AmputeeStart) -> AmputeeStart:
     """The start with files of its own."""
-    return SimpleNamespace(programs=start.programs, helped=start.helped, shared=Files({}))  # type: ignore[return-value]
+    return SimpleNamespace(programs=start.programs, helped_iterate=start.helped_iterate, shared=Files({}))  # type: ignore[return-value]
 
 
 def way(amputee: AmputeeWalks, speed: float, values: Mapping[str, float]) -> list[tuple[float, ...]]:
@@ -338,7 +338,7 @@ def test_a_predicted_walk_is_continued_from_the_usual_speed_without_springs_then
         entry = (problem.phases[0].data["speed"], *problem.parameters.values())
         return Walk((*(near.way if near else ()), entry))
 
-    monkeypatch.setattr(WalkPredictor, "_solved", solved)
+    monkeypatch.setattr(WalkPredictor, "_solve", solved)
     monkeypatch.setattr(WalkPredictor, "_best", lambda _self, _problem, solutions, *_: solutions[0])
     predictor = WalkPredict(device="hip_springs")._predictor(0.0)[0]
     least = (0.0, -0.3)
@@ -357,16 +357,16 @@ def test_a_walk_with_a_large_metabolic_weight_starts_from_that_with_a_smaller_on
     start = predictor.problem(1.2).phases[0].start
     assert start is not None
     assert start({}, None) == 2.5  # type: ignore[comparison-overlap]
-    assert predictor._easier is not None
-    lightest = predictor._easier._easier
+    assert predictor._easier_predictor is not None
+    lightest = predictor._easier_predictor._easier_predictor
     assert lightest is not None
-    assert (lightest.effort.metabolic, lightest._easier) == (1.0, None)
+    assert (lightest.effort.metabolic, lightest._easier_predictor) == (1.0, None)
 
 
 def test_a_walk_with_a_pull_starts_from_that_with_a_smaller_one() -> None:
     model = WalkPredict(intervals=12)
     strong, weak, none = (model._predictor(0.05, pull)[0] for pull in (-40.0, -30.0, 0.0))
-    assert (strong._easier, weak._easier, none._easier) == (weak, none, None)
+    assert (strong._easier_predictor, weak._easier_predictor, none._easier_predictor) == (weak, none, None)
     assert [predictor.walker.pull for predictor in (strong, weak, none)] == [-40.0, -30.0, 0.0]
 
 
@@ -377,7 +377,9 @@ def test_a_walk_with_a_large_metabolic_weight_is_near_that_with_a_smaller_one_el
     """Cold, a weight of 10 is not solved in 500 iterations from the walk with 2.5."""
     lighter, near, cold = Walk(()), Walk((), status.success, 2.0, status=status), Walk((), objective=3.0)
     monkeypatch.setattr(WalkPredictor, "solve", lambda *_: lighter)
-    monkeypatch.setattr(WalkPredictor, "_near", lambda _self, _problem, previous, *_: previous is lighter and near)
-    monkeypatch.setattr(WalkPredictor, "_solved", lambda *_: cold)
+    monkeypatch.setattr(
+        WalkPredictor, "_solve_near", lambda _self, _problem, previous, *_: previous is lighter and near
+    )
+    monkeypatch.setattr(WalkPredictor, "_solve", lambda *_: cold)
     body = WalkPredict(metabolic_weight=10.0)._predictor(0.0)[0]
     assert body._neighbour(1.2) is (near if status.success else cold)

@@ -17,7 +17,7 @@ def newton_euler(subject: Subject, motion: Motion, loads: Loads | None = None, g
     It shares with inverse dynamics the kinematics and the loads, and nothing else: no constraints, no mass matrix, no
     generalised forces.
     """
-    loads = Loads.none(len(motion.q)) if loads is None else loads
+    loads = Loads.zero(len(motion.q)) if loads is None else loads
     links = tree(subject)
     q, qdot, qddot = motion.q, motion.qdot, motion.qddot
     frames = len(q)

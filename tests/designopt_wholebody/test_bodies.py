@@ -7,7 +7,7 @@ from designopt_wholebody.body.frames import axes_of, with_derived
 from designopt_wholebody.body.inertia import MassProperties
 from designopt_wholebody.dynamics.rotation import angular_matrix, angular_velocity
 from designopt_wholebody.kinematics.posture import posture
-from designopt_wholebody.model.library import bundled, content_of, load_model
+from designopt_wholebody.model.library import bundled_names, content_of, load_model
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.subject import SubjectError, make_subject
 from numpy.typing import NDArray
@@ -152,7 +152,7 @@ def test_points_of_the_scapula_are_put_on_their_surface() -> None:
     assert np.abs(subject.constraints.values(subject.q0[None])).max() < 1e-14
 
 
-@pytest.mark.parametrize("name", [name for name in bundled() if name not in ("two_rods", "four_bar")])
+@pytest.mark.parametrize("name", [name for name in bundled_names() if name not in ("two_rods", "four_bar")])
 def test_mass_matrices_are_positive_definite_and_coordinates_independent(name: str) -> None:
     for body in make_subject(load_model(name)).bodies.values():
         assert np.linalg.eigvalsh(body.mass_matrix())[0] > 5e-5

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from designopt_wholebody.constraints.rows import ellipsoid_form
-from designopt_wholebody.model.library import bundled, load_model
+from designopt_wholebody.model.library import bundled_names, load_model
 from designopt_wholebody.subject import Subject, make_subject
 from numpy.typing import NDArray
 
@@ -62,13 +62,13 @@ def test_four_contacts_leave_32_degrees_of_freedom_and_torques_are_sought_for_66
     assert (len(centres), np.linalg.matrix_rank(centres)) == (186, 186)
 
 
-@pytest.mark.parametrize("name", bundled())
+@pytest.mark.parametrize("name", bundled_names())
 def test_every_constraint_holds_in_the_static_posture(name: str) -> None:
     subject = make_subject(load_model(name))
     assert np.abs(subject.constraints.values(subject.q0[None])).max() < 1e-14
 
 
-@pytest.mark.parametrize("name", bundled())
+@pytest.mark.parametrize("name", bundled_names())
 def test_the_jacobian_and_its_rate_are_derivatives_of_the_values(name: str) -> None:
     subject = make_subject(load_model(name))
     constraints = subject.constraints

@@ -16,7 +16,7 @@ from designopt_recordings.recording import Recording
 from designopt_wholebody.consistency.positions import ConsistencyStatus
 from designopt_wholebody.dynamics.balance import moment_balance
 from designopt_wholebody.kinematics.angles import joint_angles
-from designopt_wholebody.model.library import bundled, content_of
+from designopt_wholebody.model.library import bundled_names, content_of
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.subject import make_subject
 from designopt_wholebody.synthetic.walk import walk
@@ -93,7 +93,7 @@ def test_the_model_and_the_marker_set_are_read() -> None:
 
 def test_the_tables_list_models_studies_and_statuses() -> None:
     heads = re.findall(r"^\| `([\w.]+)` \|", PAGE, flags=re.MULTILINE)
-    assert set(bundled()) < set(heads)
+    assert set(bundled_names()) < set(heads)
     assert set(bundled_marker_sets()) - {"own_names"} < set(heads)
     for study in (name for name in heads if name.endswith(".yaml")):
         assert (ROOT / "studies" / study).is_file()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from designopt_wholebody.model.library import bundled, content_of, load_model
+from designopt_wholebody.model.library import bundled_names, content_of, load_model
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.model.schema import BodyModel
 
@@ -25,8 +25,8 @@ def read(text: str) -> BodyModel:
 
 
 def test_the_bundled_models_are_read() -> None:
-    assert bundled() == ("arm7", "four_bar", "lower_limbs7", "two_rods", "wholebody17", "wholebody21")
-    for name in bundled():
+    assert bundled_names() == ("arm7", "four_bar", "lower_limbs7", "two_rods", "wholebody17", "wholebody21")
+    for name in bundled_names():
         assert load_model(name).model == name
 
 

@@ -53,7 +53,7 @@ def test_without_errors_of_markers_the_truth_comes_back(clean: SyntheticTrial) -
     assert np.abs(analysis.motion.q - clean.motion.q).max() < 3e-3  # epicondyles are 0.2 mm off the elbow's axis
     assert np.sqrt(np.mean((analysis.loads.torque - clean.loads.torque)[5:-5] ** 2)) < 0.2
     for bearing in analysis.plates.bearings:
-        carried = {bearing.segments[k] for k in np.unique(bearing.which) if k >= 0}
+        carried = {bearing.segments[k] for k in np.unique(bearing.segment_indices) if k >= 0}
         assert carried == {f"foot_{bearing.plate[-1]}"}
         assert np.nanmax(bearing.distance) < 0.01
 

@@ -10,7 +10,13 @@ import designopt
 from designopt.plugin import solver
 from designopt.report import summary_table
 from designopt.report.parts.answer.overview import overview
-from designopt.report.parts.answer.unfinished_search import ends_apart, not_converged, rarely_tried, still_improving
+from designopt.report.parts.answer.unfinished_search import (
+    ends_apart,
+    gain_expected,
+    not_converged,
+    rarely_tried,
+    still_improving,
+)
 from designopt.store.errors import resume_command
 
 
@@ -166,3 +172,24 @@ def test_searches_that_end_far_apart_are_noted_with_the_range_of_their_ends(
     assert any(clause[1:] in text for text in overview(result).findings)
     one = searched(tmp_path / "one", [], 2000, **more | {"objectives": [{"minimize": "slant"}]})
     assert ends_apart(one) == []
+
+
+@pytest.mark.parametrize(("budget", "is_finished"), [(12, False), (60, True)])
+def test_a_search_by_gp_whose_processes_expect_a_gain_is_named_with_a_budget(
+    tmp_path: Path, budget: int, is_finished: bool
+) -> None:
+    space = {"x": [-2, 2], "y": [-1, 3]}
+    common = {"model": valley, "objectives": [{"minimize": "height"}], "solver": {"use": "gp"}, "seed": 1}
+    result = searched(tmp_path, [], budget, space=space, **common)
+    assert bool(result.outcomes.objectives.min() < 1.01) == is_finished
+    clauses = gain_expected(result)
+    if is_finished:
+        assert clauses == []
+        return
+    (clause,) = clauses
+    assert clause.startswith("gp is not finished: the next design is expected to gain ")
+    assert clause.endswith(
+        f"% of the standard deviation of the objective; continue with {resume_command(result.path)} --budget gp=24"
+    )
+    assert f"note: {clause}" in summary_table(result)
+    assert f"{clause}." in overview(result).findings

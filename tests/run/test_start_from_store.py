@@ -11,7 +11,7 @@ from run_cases import Recorder, dump, listed, make_study, rewrite, use
 from designopt.problem import Problem
 from designopt.run.plan import plan
 from designopt.run.runner import run_study
-from designopt.run.start_from import settle, translated
+from designopt.run.start_from import settle, translate
 from designopt.space import Space
 from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result
@@ -219,13 +219,13 @@ def test_values_are_matched_by_name_and_converted_by_unit():
     )
     target = (DesignVariable("n", "real", 0, 5), DesignVariable("k", "real", 1000, 9000, unit="N/m"))
     X = np.array([[2.5, 0.1, 3], [9.0, 0.2, 9], [9.0, 0.3, 2], [2.5, 0.4, 3]])
-    assert translated(X, *spaces(stored, target)).tolist() == [[3.0, 2500.0], [2.0, 9000.0]]
+    assert translate(X, *spaces(stored, target)).tolist() == [[3.0, 2500.0], [2.0, 9000.0]]
 
 
 def test_choices_are_matched_by_value_and_type():
     stored = DesignVariable("c", "choice", values=("x", 1, True, "y"))
     target = DesignVariable("c", "choice", values=(True, "y", "x", 2))
-    assert translated(np.array([[0.0], [1.0], [2.0], [3.0]]), *spaces([stored], [target])).tolist() == [
+    assert translate(np.array([[0.0], [1.0], [2.0], [3.0]]), *spaces([stored], [target])).tolist() == [
         [2.0],
         [0.0],
         [1.0],
@@ -234,7 +234,7 @@ def test_choices_are_matched_by_value_and_type():
 
 def test_a_real_value_is_an_integer_only_if_it_is_one():
     stored, target = DesignVariable("n", "real", 0, 9, unit="mm"), DesignVariable("n", "int", 0, 9000, unit="um")
-    assert translated(np.array([[2.0], [2.0005], [3.001]]), *spaces([stored], [target])).tolist() == [
+    assert translate(np.array([[2.0], [2.0005], [3.001]]), *spaces([stored], [target])).tolist() == [
         [2000.0],
         [3001.0],
     ]
@@ -245,17 +245,17 @@ def test_a_fixed_parameter_selects_stored_designs_with_its_value():
     target = (A, DesignVariable("m", "fixed", values=("oak",)), DesignVariable("t", "fixed", values=(0.002,), unit="m"),
             DesignVariable("new", "fixed", values=(1.0,)))  # fmt: skip
     X = np.array([[1.0, 0, 2.0], [1.1, 1, 2.0], [1.2, 1, 3.0]])
-    assert translated(X, *spaces(stored, target)).tolist() == [[1.1]]
+    assert translate(X, *spaces(stored, target)).tolist() == [[1.1]]
 
 
 def test_a_parameter_fixed_in_the_other_store_has_its_value():
     stored = (A, DesignVariable("t", "fixed", values=(2.0,), unit="mm"))
     target = (DesignVariable("t", "real", 0, 1, unit="m"), A)
-    assert translated(np.array([[1.0]]), *spaces(stored, target)).tolist() == [[0.002, 1.0]]
+    assert translate(np.array([[1.0]]), *spaces(stored, target)).tolist() == [[0.002, 1.0]]
 
 
 def test_broken_relations_leave_a_design_out():
-    assert translated(np.array([[1.0], [0.5]]), *spaces([A], [A], ["a <= 0.7"])).tolist() == [[0.5]]
+    assert translate(np.array([[1.0], [0.5]]), *spaces([A], [A], ["a <= 0.7"])).tolist() == [[0.5]]
 
 
 def test_a_parameter_that_was_inactive_there_cannot_be_active_here():
@@ -263,9 +263,9 @@ def test_a_parameter_that_was_inactive_there_cannot_be_active_here():
     gain = DesignVariable("gain", "real", 0.0, 2.0)
     when = dataclasses.replace(gain, when={"kind": ("pd",)})
     X = np.array([[0.0, 1.0], [1.0, 0.25]])
-    assert translated(X, *spaces([kind, when], [kind, gain])).tolist() == [[1.0, 0.25]]
-    assert translated(X, *spaces([kind, when], [kind, when])).tolist() == [[0.0, 1.0], [1.0, 0.25]]
-    assert translated(np.array([[0.0, 0.3]]), *spaces([kind, gain], [kind, when])).tolist() == [[0.0, 1.0]]
+    assert translate(X, *spaces([kind, when], [kind, gain])).tolist() == [[1.0, 0.25]]
+    assert translate(X, *spaces([kind, when], [kind, when])).tolist() == [[0.0, 1.0], [1.0, 0.25]]
+    assert translate(np.array([[0.0, 0.3]]), *spaces([kind, gain], [kind, when])).tolist() == [[0.0, 1.0]]
 
 
 def test_a_plan_says_where_a_stage_starts_and_what_follows_the_stages(tmp_path):

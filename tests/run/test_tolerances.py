@@ -12,7 +12,7 @@ from designopt.plugin import Diverged, Use, model
 from designopt.problem import Problem, derivative_name
 from designopt.report import summary_table
 from designopt.report.parts.answer.overview import overview
-from designopt.report.parts.answer.tolerances import fragile, tolerances
+from designopt.report.parts.answer.tolerances import end_of_front, fragile, tolerances
 from designopt.report.parts.designs.front import front
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted, StoreError
@@ -176,6 +176,35 @@ where nearest to f1 0.1 keeps them in {feasible_neighbours} of 16"
     assert (
         summary_table(dataclasses.replace(result, study=assumed)).splitlines()[0] == f"the recommended design is {lead}"
     )
+
+
+def test_a_recommended_end_of_the_front_is_said_to_be_one_with_the_way_to_a_compromise(tmp_path):
+    """Neighbours of a = 0.9 and 0.88 lie beyond the limit; those of a = 0.1, the best f0, do not."""
+    off = Tolerances(OFF.of, neighbours=16, front=64)
+    near = Choice("nearest_to", target={"f1": 0.1})
+    result = run_study(study((0.1, 0.88, 0.9), tolerances=off, choose=(near,)), tmp_path / "s")
+    assert result.recommended() == ("best f0", 0)
+    clause = "the recommended design is an end of the front, the best f0: "
+    way = "'report: {choose: [knee, robust]}' looks for a compromise whose neighbours satisfy the limits"
+    assert f"note: {clause}{way}" in summary_table(result).splitlines()
+    assert f"T{clause[1:]}{way}." in overview(result).findings
+
+    with_robust = dataclasses.replace(result, study=dataclasses.replace(result.study, choose=(near, Choice("robust"))))
+    way = "more designs may have a compromise whose neighbours satisfy the limits"
+    assert f"note: {clause}{way}" in summary_table(with_robust).splitlines()
+    best = dataclasses.replace(result, study=dataclasses.replace(result.study, choose=(Choice("utopia", {"f1": 0.0}),)))
+    assert best.recommended()[1] == 0
+    assert end_of_front(best) == []  # the weights ask for the best f0
+
+    wide = run_study(study((0.1, 0.5, 0.88, 0.9), tolerances=off, choose=(near,)), tmp_path / "t")
+    assert wide.recommended() == ("robust", 1)
+    assert end_of_front(wide) == []
+
+
+def test_without_neighbours_the_rule_of_robustness_leaves_the_compromise(tmp_path):
+    alone = run_study(study((0.1, 0.5, 0.88), tolerances=None, choose=(Choice("robust"),)), tmp_path / "s")
+    assert alone.tolerated() is None
+    assert alone.recommended() == ("compromise", 1)
 
 
 def test_a_somewhat_more_robust_design_is_not_recommended_if_it_breaks_limits_within_its_tolerances_too(tmp_path):

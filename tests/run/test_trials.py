@@ -200,7 +200,7 @@ def test_workers_that_share_no_disk_are_sent_each_file_once(folder: Path, tmp_pa
     try:
         cluster.wait_for(2)
         study = load(folder / "files.yaml", plugin_files=[folder / "gait.py"]).definition
-        delivery = Delivery.for_problem(study).elsewhere()
+        delivery = Delivery.for_problem(study).for_other_machines()
         assert str(folder) not in repr([vars(v) if hasattr(v, "__dict__") else v for _, v, *_ in delivery.scenarios])
         assert all(not values["trial"].at_hand for _, values, _ in delivery.scenarios)
         result = run_study(study, tmp_path / "s.study", scheduler=cluster.address, executor="dask")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from designopt.plugin import find, installed, load_file
+from designopt.plugin import find, installed_plugins, load_file
 from designopt.problem import Problem
 from designopt.study.load import study_from_data
 from designopt.testing import check_solver
@@ -76,7 +76,7 @@ PROBLEMS = {"collocation": of_equations}
 #: Every solver by default, with further settings of it when slow tests are asked for.
 CASES = [
     pytest.param(listed.name, settings, id=f"{listed.name}-{settings}", marks=[pytest.mark.slow] if further else [])
-    for listed in installed("solver")
+    for listed in installed_plugins("solver")
     for further, settings in enumerate(SETTINGS.get(listed.name, [{}]))
 ]
 
@@ -90,14 +90,14 @@ def test_every_installed_solver_keeps_the_rules(name, settings):
 
 
 def test_the_table_names_solvers_that_exist():
-    names = {listed.name for listed in installed("solver")}
+    names = {listed.name for listed in installed_plugins("solver")}
     assert {*SETTINGS, *BUDGETS, *EXTRAS, *PROBLEMS} <= names
 
 
 def test_solvers_are_declared_without_loading_pymoo_or_scipy():
     code = (
-        "import sys\nfrom designopt.plugin import find, installed\n"
-        "for listed in installed('solver'): find('solver', listed.name)\n"
+        "import sys\nfrom designopt.plugin import find, installed_plugins\n"
+        "for listed in installed_plugins('solver'): find('solver', listed.name)\n"
         "print([m for m in ('pymoo', 'scipy', 'cma') if m in sys.modules])"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

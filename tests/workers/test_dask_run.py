@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import dask
@@ -69,7 +70,9 @@ def test_a_design_that_kills_its_worker_is_recorded_as_crashed_and_its_neighbour
     assert how in result.message(50)
     assert result.outcomes.figures["value"][51, 0] == 102.0
     attempts = table(result, "attempt")
-    assert [a["outcome"] for a in attempts] == ["crashed", "crashed"]
+    assert {a["outcome"] for a in attempts} == {"crashed"}
+    # Of the design two attempts; a neighbour that waited in the same worker may have one.
+    assert Counter(Counter(a["key"] for a in attempts).values())[2] == 1
 
 
 def test_the_next_run_in_a_process_tells_how_a_worker_died_too_wherever_temporary_files_go_by_then(

@@ -19,7 +19,7 @@ from run_cases import Recorder, listed, make_study
 
 from designopt.run.runner import run_study
 from designopt.workers.pools import forking, local
-from designopt.workers.pools.forking import forked
+from designopt.workers.pools.forking import fork_workers
 from designopt.workers.pools.local import SharedChanges
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are forked on Linux alone")
@@ -51,7 +51,7 @@ def _born():
 def test_a_process_that_takes_the_place_of_a_killed_one_is_as_the_first(monkeypatch):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     monkeypatch.setattr(forkserver._forkserver, "_preload_modules", ["json"])
-    with forked():
+    with fork_workers():
         origin = forkserver._forkserver._forkserver_pid
         first, second = _born(), _born()
         os.kill(origin, signal.SIGKILL)
@@ -71,7 +71,7 @@ def test_a_temporary_folder_whose_path_is_too_long_for_a_socket_is_passed_over(t
     long.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(long))
     monkeypatch.setitem(multiprocessing.current_process()._config, "tempdir", None)
-    with forked():
+    with fork_workers():
         assert _born()[0] == (True, False, False)
         assert os.path.dirname(os.path.dirname(forkserver._forkserver._forkserver_address)) == "/tmp"
     assert list(long.iterdir()) == []

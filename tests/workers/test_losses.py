@@ -214,7 +214,7 @@ def test_a_process_is_lost_by_a_signal_from_outside_and_crashes_by_any_other_end
     ],
 )
 def test_results_that_were_complete_and_may_have_died_with_their_worker_are_named(chunk, position, before, unfinished):
-    assert death(chunk, position, before=before).unfinished == unfinished
+    assert death(chunk, position, before=before).unreported_chunks == unfinished
 
 
 def test_workers_that_die_at_their_start_end_the_run_if_no_result_comes_between_them():

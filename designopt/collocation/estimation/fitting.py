@@ -56,17 +56,17 @@ class ChiSquared:
 
 def with_measurements(
     problem: TrajectoryProblem,
-    measured: Measurements | Mapping[str, Measurements],
+    measurements: Measurements | Mapping[str, Measurements],
     prior: Callable[[Ends], Any] | None = None,
 ) -> TrajectoryProblem:
-    """`problem` with the sum of squared residuals of `measured` (of its only phase, or by phase) as its cost.
+    """`problem` with the sum of squared residuals of `measurements` (of its only phase, or by phase) as its cost.
 
     Residuals are in units of the standard deviations, so that the cost is chi squared. A `prior`, a function of the
     ends, is added to it: prior knowledge of parameters, a penalty on unknown inputs. The cost of `problem` is dropped.
     Free parameters, end values and controls are estimated. The figure "chi_squared" is the sum. Several experiments are
     several phases with shared parameters. Raises `ProblemError` for columns that a phase does not have.
     """
-    tables = _by_phase(problem, measured)
+    tables = _by_phase(problem, measurements)
     phases = [_phase(phase, tables[phase.name]) if phase.name in tables else phase for phase in problem.phases]
     chi_squared = ChiSquared(tuple(tables))
     return replace(

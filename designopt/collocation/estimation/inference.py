@@ -59,21 +59,21 @@ class FitError(ProblemError):
 
 def estimate(
     problem: TrajectoryProblem,
-    measured: Measurements | Mapping[str, Measurements],
+    measurements: Measurements | Mapping[str, Measurements],
     options: Options | None = None,
     guess: Guess | None = None,
     *,
     prior: Callable[[Ends], Any] | None = None,
     level: float = 0.95,
 ) -> Estimate:
-    """Fit the free parameters, end values and controls of `problem` to `measured` trajectories by weighted least
+    """Fit the free parameters, end values and controls of `problem` to `measurements` trajectories by weighted least
     squares.
 
     The default guess follows the measurements. Raises `ProblemError` for missing columns, `FitError` if the solve
     fails.
     """
     _check_level(level)
-    fitted_problem = with_measurements(problem, measured, prior)
+    fitted_problem = with_measurements(problem, measurements, prior)
     solution = solve(fitted_problem, options, guess or measured_guess(fitted_problem))
     if not solution.success:
         raise FitError(solution)
@@ -294,7 +294,7 @@ def _sizes(transcription: Transcription, x: Floats, free: Mapping[str, int]) -> 
     return np.where(np.abs(x[indices]) > 1e-3 * scale, np.abs(x[indices]), scale)
 
 
-def _relative(transcription: Transcription, x: Floats, free: Mapping[str, int], direction: Floats) -> Floats:
+def _relative_changes(transcription: Transcription, x: Floats, free: Mapping[str, int], direction: Floats) -> Floats:
     """Relative changes (k,) of the unknowns along a direction of the scaled variables."""
     indices = list(free.values())
     return np.asarray(transcription.scale[indices] * direction[indices] / _sizes(transcription, x, free))
@@ -328,15 +328,15 @@ def _undetermined_unknowns(
     """The unknowns that change along the undetermined directions."""
     if information is None or not information.null.shape[1] or not free:
         return set()
-    shares = np.abs(np.array([_relative(transcription, x, free, direction) for direction in information.null.T])).max(
-        axis=0
-    )
+    shares = np.abs(
+        np.array([_relative_changes(transcription, x, free, direction) for direction in information.null.T])
+    ).max(axis=0)
     return {name for name, size in zip(free, shares, strict=True) if size > FREE * max(1.0, shares.max())}
 
 
 def _words(transcription: Transcription, x: Floats, free: Mapping[str, int], direction: Floats) -> str:
     """A combination of unknowns in words, scaled to a largest change of one percent."""
-    change = _relative(transcription, x, free, direction)
+    change = _relative_changes(transcription, x, free, direction)
     largest = float(np.abs(change).max(initial=0.0))
     if largest <= FREE * float(np.abs(direction).max(initial=0.0)):
         return "unknown inputs alone"

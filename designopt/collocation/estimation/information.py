@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats, Indices
-from designopt.collocation.postoptimal.kkt import Kkt, factorised
+from designopt.collocation.postoptimal.kkt import Kkt, factorise
 from designopt.lazy import scipy
 
 #: Relative singular value below which a combination is undetermined.
@@ -65,7 +65,7 @@ def free_directions(kkt: Kkt, first: Indices) -> Floats | None:
     d = f - a
     if d > MOST or d < 0:
         return None
-    factors = factorised(scipy.sparse.eye(f, format="csc"), kkt.own_jacobian)
+    factors = factorise(scipy.sparse.eye(f, format="csc"), kkt.own_jacobian)
     if factors is None:
         return None
     index_of = np.full(kkt.active.free.shape[0], -1)

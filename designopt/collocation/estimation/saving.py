@@ -31,7 +31,7 @@ def estimate_arrays(estimate: Estimate) -> Arrays:
     header = {name: getattr(estimate, name) for name in PLAIN}
     header["unknowns"] = {name: vars(interval) for name, interval in estimate.unknowns.items()}
     header["phases"] = {name: {t: list(getattr(fit, t)) for t in TABLES} for name, fit in estimate.fits.items()}
-    text = json.dumps(_coded(header), allow_nan=False)
+    text = json.dumps(_json_value(header), allow_nan=False)
     arrays: Arrays = {"header": np.frombuffer(text.encode(), np.uint8), "covariance": estimate.covariance}
     for phase, fit in estimate.fits.items():
         arrays[f"{phase}/times"] = fit.times
@@ -43,7 +43,7 @@ def estimate_from(arrays: Mapping[str, NDArray[Any]], solution: Solution) -> Est
     """The inverse of `estimate_arrays`, for a `solution`; None without an estimate."""
     if f"{PREFIX}header" not in arrays:
         return None
-    header = _decoded(json.loads(bytes(np.asarray(arrays[f"{PREFIX}header"], np.uint8)).decode()))
+    header = _decode(json.loads(bytes(np.asarray(arrays[f"{PREFIX}header"], np.uint8)).decode()))
     fits = {}
     for phase, tables in header["phases"].items():
         tables_of = {t: {n: np.asarray(arrays[f"{PREFIX}{phase}/{t}/{n}"], float) for n in tables[t]} for t in TABLES}
@@ -54,16 +54,16 @@ def estimate_from(arrays: Mapping[str, NDArray[Any]], solution: Solution) -> Est
     return Estimate(solution=solution, unknowns=unknowns, covariance=covariance, fits=fits, **plain)
 
 
-def _coded(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """`value` with numbers that JSON lacks converted to text."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     if isinstance(value, Mapping):
-        return {name: _coded(v) for name, v in value.items()}
-    return [_coded(v) for v in value] if isinstance(value, (list, tuple)) else value
+        return {name: _json_value(v) for name, v in value.items()}
+    return [_json_value(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
-def _decoded(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     if isinstance(value, dict):
-        return float(value["float"]) if list(value) == ["float"] else {name: _decoded(v) for name, v in value.items()}
-    return [_decoded(v) for v in value] if isinstance(value, list) else value
+        return float(value["float"]) if list(value) == ["float"] else {name: _decode(v) for name, v in value.items()}
+    return [_decode(v) for v in value] if isinstance(value, list) else value

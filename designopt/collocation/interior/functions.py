@@ -41,7 +41,7 @@ class ProgramFunctions:
     writes `cost` and `g` (what 0), `gradient` and the nonzeros of `jacobian` (1), those of `hessian` (2), nothing (3).
 
     `addresses` are the memory addresses of these arrays, `calls` that of the compiled functions (None: interpreted).
-    `stops` is tested once in an iteration; an exception of a function is stored as `raised`. `user` is the search to
+    `stops` is tested once in an iteration; an exception of a function is stored as `error`. `user` is the search to
     which the current values belong.
     """
 

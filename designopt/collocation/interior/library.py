@@ -53,11 +53,11 @@ def source() -> str:
 
 def loaded() -> ctypes.CDLL | None:
     """The library; None without a compiler."""
-    return _loaded(find_compiler(), cache_dir())
+    return _load_library(find_compiler(), cache_dir())
 
 
 @lru_cache(maxsize=4)
-def _loaded(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL | None:
+def _load_library(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL | None:
     """The library from this compiler, stored in `cache`; None if compilation fails."""
     if compiler is None:
         return None

@@ -111,12 +111,12 @@ class Kkt:
     @cached_property
     def factor(self) -> Any:
         """The factors of the matrix; None if it is singular."""
-        return factorised(self.own_hessian, self.own_jacobian)
+        return factorise(self.own_hessian, self.own_jacobian)
 
     @cached_property
     def independent(self) -> bool:
         """Whether the active rows are independent."""
-        return factorised(scipy.sparse.eye(len(self.free), format="csc"), self.own_jacobian) is not None
+        return factorise(scipy.sparse.eye(len(self.free), format="csc"), self.own_jacobian) is not None
 
     @cached_property
     def is_minimum(self) -> bool:
@@ -152,7 +152,7 @@ def matrix(hessian: Any, jacobian: Any, shift: float = 0.0) -> Any:
     return scipy.sparse.bmat([[hessian, jacobian.T], [jacobian, corner]], format="csc")
 
 
-def factorised(hessian: Any, jacobian: Any) -> Any:
+def factorise(hessian: Any, jacobian: Any) -> Any:
     """The factors of the matrix of the conditions, or None if it is singular."""
     K = matrix(hessian, jacobian)
     if not K.shape[0]:

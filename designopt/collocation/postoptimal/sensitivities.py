@@ -222,7 +222,7 @@ def _figures(
         if not np.isfinite(dx[:, k]).all() or not names:
             continue
         largest = max(
-            float(np.abs(dx[:, k] / transcription.scale).max(initial=0.0)), _relative(numbers[:, k], parameters)
+            float(np.abs(dx[:, k] / transcription.scale).max(initial=0.0)), _relative_change(numbers[:, k], parameters)
         )
         step = STEP / max(largest, 1e-300)
         sides = []
@@ -234,7 +234,7 @@ def _figures(
     return dict(zip(names, slopes, strict=True))
 
 
-def _relative(change: Floats, reference: Floats) -> float:
+def _relative_change(change: Floats, reference: Floats) -> float:
     return float((np.abs(change) / np.maximum(np.abs(reference), 1.0)).max(initial=0.0))
 
 

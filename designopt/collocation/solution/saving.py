@@ -46,7 +46,7 @@ _BROKEN = (
 def to_arrays(solution: Solution) -> Arrays:
     """`solution` as arrays by name; everything else is in the array "header", a JSON text in UTF-8 (uint8)."""
     arrays: Arrays = {}
-    tree = _encoded(solution, "", arrays)
+    tree = _encode(solution, "", arrays)
     text = json.dumps({"format": FORMAT, "version": VERSION, "solution": tree}, allow_nan=False)
     return {"header": np.frombuffer(text.encode(), np.uint8), **arrays}
 
@@ -59,7 +59,7 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Solution:
             raise ValueError(f"it is a '{header['format']}'")
         if header["version"] != VERSION:
             raise ValueError(f"its version is {header['version']}, this designopt reads version {VERSION}")
-        solution = _decoded(header["solution"], arrays)
+        solution = _decode(header["solution"], arrays)
     except _BROKEN as error:
         raise ValueError(f"this is not a readable trajectory result: {_reason(error)}") from error
     if not isinstance(solution, Solution):
@@ -93,7 +93,7 @@ def _reason(error: BaseException) -> str:
     return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else text[0] if text else type(error).__name__
 
 
-def _encoded(value: Any, key: str, arrays: Arrays) -> Any:
+def _encode(value: Any, key: str, arrays: Arrays) -> Any:
     """`value` as JSON; arrays are stored separately under their position in it."""
     kind = type(value).__name__
     if isinstance(value, np.ndarray):
@@ -101,20 +101,20 @@ def _encoded(value: Any, key: str, arrays: Arrays) -> Any:
         return {"array": key}
     if kind in _RECORDS:
         field_values = {f.name: getattr(value, f.name) for f in fields(value)}
-        return {kind: {n: _encoded(v, f"{key}.{n}" if key else n, arrays) for n, v in field_values.items()}}
+        return {kind: {n: _encode(v, f"{key}.{n}" if key else n, arrays) for n, v in field_values.items()}}
     if isinstance(value, Mesh):
         return {"Mesh": {
-            "nodes": _encoded(value.nodes, f"{key}.nodes", arrays),
+            "nodes": _encode(value.nodes, f"{key}.nodes", arrays),
             "distinct": [_scheme_header(scheme) for scheme, _ in value.groups],
-            "which": _encoded(_scheme_indices(value), f"{key}.schemes", arrays),
+            "which": _encode(_scheme_indices(value), f"{key}.schemes", arrays),
             "left_point": value.left_point,
         }}  # fmt: skip
     if isinstance(value, Status):
         return {"Status": value.name}
     if isinstance(value, Mapping):
-        return {"map": {name: _encoded(v, f"{key}.{name}", arrays) for name, v in value.items()}}
+        return {"map": {name: _encode(v, f"{key}.{name}", arrays) for name, v in value.items()}}
     if isinstance(value, tuple):
-        entries = [_encoded(v, f"{key}.{i}", arrays) for i, v in enumerate(value)]
+        entries = [_encode(v, f"{key}.{i}", arrays) for i, v in enumerate(value)]
         return {kind if kind in _TUPLES else "tuple": entries}
     if isinstance(value, (float, np.floating)):
         return float(value) if math.isfinite(value) else {"float": repr(float(value))}
@@ -125,29 +125,29 @@ def _encoded(value: Any, key: str, arrays: Arrays) -> Any:
     raise TypeError(f"{key}: a {kind} cannot be saved")
 
 
-def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _decode(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if not isinstance(tree, dict):
         return tree
     [(kind, content)] = tree.items()
     if kind == "array":
         return np.asarray(arrays[content])
     if kind == "map":
-        return {name: _decoded(v, arrays) for name, v in content.items()}
+        return {name: _decode(v, arrays) for name, v in content.items()}
     if kind == "tuple":
-        return tuple(_decoded(v, arrays) for v in content)
+        return tuple(_decode(v, arrays) for v in content)
     if kind == "float":
         return float(content)
     if kind == "Status":
         return Status[content]
     if kind == "Mesh":
         distinct = [_scheme(header) for header in content["distinct"]]
-        indices = _decoded(content["which"], arrays)
+        indices = _decode(content["which"], arrays)
         return Mesh(
-            _decoded(content["nodes"], arrays), tuple(distinct[k] for k in indices), content.get("left_point", False)
+            _decode(content["nodes"], arrays), tuple(distinct[k] for k in indices), content.get("left_point", False)
         )
     if kind in _TUPLES:
-        return _TUPLES[kind](*(_decoded(v, arrays) for v in content))
-    return _RECORDS[kind](**{name: _decoded(v, arrays) for name, v in content.items()})
+        return _TUPLES[kind](*(_decode(v, arrays) for v in content))
+    return _RECORDS[kind](**{name: _decode(v, arrays) for name, v in content.items()})
 
 
 def _scheme_indices(mesh: Mesh) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.collocation.solution.solution import Iterate, Solution
+from designopt.collocation.solution.solution import Solution
 from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.solve.guess.multistart import perturbed, rolled
 from designopt.collocation.solve.guess.rollout import rollout
@@ -19,7 +19,6 @@ from designopt.collocation.statement.guess import Guess, SampledTrajectory
 from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import Box
-from designopt.collocation.transcription.transcription import Transcription
 
 #: Intervals per interval of the coarse mesh, and its minimum number of intervals.
 COARSER, FEWEST = 5, 4
@@ -77,19 +76,7 @@ def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess
         names |= set(layout.times)
         names |= {name for name in point.names if not phase.ranges[name][1] - phase.ranges[name][0] <= WIDEST}
     options = replace(program.options, scales={**dict.fromkeys(names, 1.0), **program.options.scales})
-    unit_scaled = Program(problem, options, guess, meshes=program.meshes, problem_functions=program.problem_functions)
-    solution = unit_scaled.attempt(guess=guess)
-    return replace(solution, iterate=_in_scales_of(solution.iterate, unit_scaled.transcription, transcription))
-
-
-def _in_scales_of(iterate: Iterate, before: Transcription, after: Transcription) -> Iterate:
-    """The iterate of one program in the scales of another one with the same rows and columns."""
-    of_cost = after.cost_scale / before.cost_scale
-    return Iterate(
-        (before.shift + before.scale * iterate.x - after.shift) / after.scale,
-        iterate.constraint_multipliers * (after.row_scale / before.row_scale) * of_cost,
-        iterate.bound_multipliers * (after.scale / before.scale) * of_cost,
-    )
+    return program.attempt_with(options, problem, guess)
 
 
 def _with_moved_ends(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> tuple[Solution, ...]:

@@ -247,6 +247,8 @@ Way = Callable[[], tuple[Solution, ...]]
 
 #: The way that IPOPT goes with an adaptive barrier, from the same guess.
 ADAPTIVE_BARRIER = "adaptive barrier"
+#: The way from the same guess with other scales.
+SMALL_TIMES = "small scales of free times"
 #: Statuses after which another way may succeed.
 WORTH = frozenset(
     (

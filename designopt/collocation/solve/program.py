@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from reprlib import repr as short
@@ -24,7 +24,7 @@ from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import ADAPTIVE, COLD, WARM, Start, check_settings, linear_solver
-from designopt.collocation.solve.outcomes import ADAPTIVE_BARRIER, first_success, with_message
+from designopt.collocation.solve.outcomes import ADAPTIVE_BARRIER, SMALL_TIMES, Way, first_success, with_message
 from designopt.collocation.solve.over_constrained import over_constrained, without_idle_rows
 from designopt.collocation.solve.scaling import Conditioning, conditioning, scales
 from designopt.collocation.solve.search import End, Search, finished
@@ -44,7 +44,7 @@ from designopt.collocation.transcription.functions.functions import (
 from designopt.collocation.transcription.functions.nonsmooth import nonsmooth_warnings
 from designopt.collocation.transcription.functions.program_variants import check_expressions
 from designopt.collocation.transcription.layout import Layout, layout
-from designopt.collocation.transcription.transcription import transcribe
+from designopt.collocation.transcription.transcription import Transcription, transcribe
 from designopt.interrupts import HostHandlers
 
 Warm = Literal["none", "near", "primal", "full"]
@@ -61,6 +61,9 @@ CONSTANT_COST = (
 UNMOVED = 1e-4
 #: Scaled distance from there at which the search restarts, and the relative decrease of the cost that it must reach.
 BESIDE, LOWER = 0.1, 1e-6
+#: Scale of free times after a failure, as a share of the guessed duration: inertia corrections then let times change
+#: little.
+SHARE_OF_DURATION = 0.005
 
 
 class Program:
@@ -147,19 +150,71 @@ class Program:
         From `guess`; or from the `previous` solution of this program, with its variables alone (`warm` primal) or with
         its multipliers (full); or from that of a program on other meshes, without multipliers but with the small
         barrier parameter of a start with them (near), so that the search stays in its local optimum. A failed solve
-        without `warm` is repeated by IPOPT with an adaptive barrier, unless the options are not persistent or state a
-        `mu_strategy` of IPOPT; `Solution.attempts` lists both. A failed solve is a solution with its status. Raises
-        `ProblemError` for invalid numbers and for other expressions. The functions of the statement are called only
-        when a program is built: numbers that they read from elsewhere do not change later.
+        without `warm` is repeated by IPOPT with an adaptive barrier, then with small scales of free times, unless the
+        options are not persistent or state a `mu_strategy` of IPOPT; `Solution.attempts` lists all. A failed solve is a
+        solution with its status. Raises `ProblemError` for invalid numbers and for other expressions. The functions
+        of the statement are called only when a program is built: numbers that they read from elsewhere do not change
+        later.
         Threads that solve one program wait for each other.
         """
         solution = self.attempt(problem, guess, warm=warm, previous=previous)
         used_up = solution.iterations >= self.options.max_iterations
         if warm != "none" or used_up or not self.options.persistent or "mu_strategy" in self.options.ipopt:
             return solution
-        start = ADAPTIVE._replace(iterations=solution.iterations, seconds=solution.timing["solve"])
-        adaptive = (ADAPTIVE_BARRIER, lambda: (self.attempt(problem, guess, previous=previous, cold=start),))
-        return first_success(solution, [adaptive])
+        return first_success(solution, self._other_ways(problem or self.problem, guess, previous, solution))
+
+    def _other_ways(
+        self, problem: TrajectoryProblem, guess: Guess | None, previous: Solution | None, failure: Solution
+    ) -> Iterator[tuple[str, Way]]:
+        """The attempts after a `failure`, within the iterations and the time that are left."""
+        options, iterations, seconds = self.options, failure.iterations, failure.timing["solve"]
+        adaptive_failure: Solution | None = None
+
+        def with_adaptive_barrier() -> tuple[Solution, ...]:
+            nonlocal adaptive_failure
+            start = ADAPTIVE._replace(iterations=iterations, seconds=seconds)
+            adaptive_failure = self.attempt(problem, guess, previous=previous, cold=start)
+            return (adaptive_failure,)
+
+        yield ADAPTIVE_BARRIER, with_adaptive_barrier
+        if adaptive_failure is not None:
+            iterations, seconds = iterations + adaptive_failure.iterations, seconds + adaptive_failure.timing["solve"]
+        limit = None if options.time_limit is None else options.time_limit - seconds
+        first_guess = guess or (Guess.from_solution(previous) if previous else None)
+        times = self._small_scales_of_times(problem, first_guess)
+        if (
+            iterations < options.max_iterations
+            and (limit is None or limit > 0.0)
+            and times.keys() - options.scales.keys()
+        ):
+            left = replace(
+                options,
+                scales={**times, **options.scales},
+                max_iterations=options.max_iterations - iterations,
+                time_limit=limit,
+            )
+            yield SMALL_TIMES, lambda: (self.attempt_with(left, problem, first_guess),)
+
+    def _small_scales_of_times(self, problem: TrajectoryProblem, guess: Guess | None) -> dict[str, float]:
+        """The scales (s) of free times by name: a share of the shortest guessed duration of a phase with one."""
+        layouts = self.transcription.layout.phases
+        program_bounds = boxes(self.problem_functions, problem, self.transcription.layout, self.transcription.blocks)
+        x = self._first(problem, self.transcription.layout, program_bounds, guess or Guess())
+        durations = [
+            self._reader.phase(i, x, program_bounds.parameters).duration
+            for i, phase_layout in enumerate(layouts)
+            if phase_layout.times
+        ]
+        shortest = min((duration for duration in durations if duration > 0.0), default=0.0)
+        names = {name for phase_layout in layouts for name in phase_layout.times} if shortest else ()
+        return dict.fromkeys(names, SHARE_OF_DURATION * shortest)
+
+    def attempt_with(self, options: Options, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
+        """`attempt` with other `options` of the same mesh; the result is in the scales of this program."""
+        with self._lock:
+            program = Program(problem, options, guess, meshes=self.meshes, problem_functions=self.problem_functions)
+            solution = program.attempt(guess=guess)
+        return replace(solution, iterate=_in_scales_of(solution.iterate, program.transcription, self.transcription))
 
     @HostHandlers()
     def attempt(
@@ -322,6 +377,16 @@ class Program:
         if better or second_end.status in (Status.DIVERGING, Status.CANCELLED):
             return replace(second_end, seconds=first_end.seconds + second_end.seconds)
         return first_end
+
+
+def _in_scales_of(iterate: Iterate, before: Transcription, after: Transcription) -> Iterate:
+    """The iterate of one program in the scales of another one with the same rows and columns."""
+    of_cost = after.cost_scale / before.cost_scale
+    return Iterate(
+        (before.shift + before.scale * iterate.x - after.shift) / after.scale,
+        iterate.constraint_multipliers * (after.row_scale / before.row_scale) * of_cost,
+        iterate.bound_multipliers * (after.scale / before.scale) * of_cost,
+    )
 
 
 def check_arguments(problem: Any, options: Any, guess: Any, meshes: Any) -> None:

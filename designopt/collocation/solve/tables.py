@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.solution.reading import Reader
-from designopt.collocation.statement.expressions import nodes, operation, quoted
+from designopt.collocation.statement.expressions import nodes, operation, part_text
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.functions.tables import grid
 from designopt.lazy import casadi as ca
@@ -78,7 +78,8 @@ def _excursions(calls: Sequence[Any], symbols: Sequence[Any], arguments: Sequenc
             worst = int(np.argmax(over))
             if over[worst] > _ROUNDING * (high - low):
                 text = (
-                    f"the table '{call.which_function().name()}', whose grid of {quoted(argument) or 'an argument'} is"
-                    f" from {low:.6g} to {high:.6g}, is extrapolated to {at[worst]:.6g}"
+                    f"the table '{call.which_function().name()}', whose grid of"
+                    f" {part_text(argument) or 'an argument'} is from {low:.6g} to {high:.6g}, is extrapolated"
+                    f" to {at[worst]:.6g}"
                 )
                 yield text, worst

@@ -94,31 +94,31 @@ def _check_held_controls(phase: Phase) -> None:
         raise ProblemError("bad_statement", f"{phase.name}: held_controls.{name}", text)
 
 
-def _check_constraints(where: str, entries: Mapping[str, Any], kind: type) -> None:
+def _check_constraints(position: str, entries: Mapping[str, Any], kind: type) -> None:
     for name, entry in entries.items():
         if "[" in name:  # names of the rows of a constraint
-            raise ProblemError("bad_statement", f"{where}.{name}", "a name must not contain '[': rename it")
+            raise ProblemError("bad_statement", f"{position}.{name}", "a name must not contain '[': rename it")
         if not isinstance(entry, kind):
             text = f"is a {type(entry).__name__}, not {kind.__name__}(function, low, high)"
-            raise ProblemError("bad_statement", f"{where}.{name}", text)
+            raise ProblemError("bad_statement", f"{position}.{name}", text)
 
 
 def _check_samples(phase: Phase) -> None:
     """Checks that each constraint has a unique name and is either a path constraint or one at samples."""
     _check_at(f"{phase.name}: path", phase.path)
     for name, constraint in phase.samples.items():
-        where = f"{phase.name}: samples.{name}"
+        position = f"{phase.name}: samples.{name}"
         if constraint.at is None:
-            raise ProblemError("bad_statement", where, "has no samples: give Constraint(..., at=Samples(times))")
+            raise ProblemError("bad_statement", position, "has no samples: give Constraint(..., at=Samples(times))")
         if name in phase.path:
-            raise ProblemError("bad_statement", where, "is also the name of a path constraint: rename one of them")
+            raise ProblemError("bad_statement", position, "is also the name of a path constraint: rename one of them")
 
 
-def _check_at(where: str, constraints: Mapping[str, Constraint]) -> None:
+def _check_at(position: str, constraints: Mapping[str, Constraint]) -> None:
     for name, constraint in constraints.items():
         if constraint.at is not None:
             text = "holds at samples: state it in the `samples` of a phase"
-            raise ProblemError("bad_statement", f"{where}.{name}", text)
+            raise ProblemError("bad_statement", f"{position}.{name}", text)
 
 
 def _check_shared(problem: TrajectoryProblem) -> None:

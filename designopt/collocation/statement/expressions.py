@@ -45,7 +45,7 @@ def operation(node: Any) -> str:
     return operation_names().get(node.op(), "") if node.n_dep() else ""
 
 
-def quoted(node: Any) -> str:
+def part_text(node: Any) -> str:
     """A part as text, "" if it is long."""
     text = str(node).replace("{0}", "")  # CasADi's addition to calls of tables
     return text if len(text) <= QUOTED and "@" not in text else ""
@@ -64,6 +64,6 @@ def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[F
         if np.isfinite(value) or not operands or not np.isfinite(operands).all():
             continue
         description = f"{operation(node)} of {' and '.join(f'{v:.6g}' for v in operands)} is {value:g}"
-        text = quoted(node)
+        text = part_text(node)
         return f"{text}: {description}" if text else description
     return ""

@@ -60,7 +60,7 @@ class Scheme:
         return len(self.points) - 1
 
     @cached_property
-    def collocated(self) -> Floats:
+    def collocation_points(self) -> Floats:
         """The points at which the equations hold."""
         return self.points if self.collocates_left_end else self.points[1:]
 

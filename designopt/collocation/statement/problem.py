@@ -302,16 +302,16 @@ def linked(first: Phase, second: Phase, names: Sequence[str] | None = None) -> C
     """
     states = [tuple(v.name for v in phase.system.states) for phase in (first, second)]
     common = [name for name in states[0] if name in states[1]] if names is None else list(names)
-    where = f"linked: {first.name}, {second.name}"
+    position = f"linked: {first.name}, {second.name}"
     if not common:
         raise ProblemError(
-            "bad_statement", where, "the phases have no state in common: give the names, or a Constraint"
+            "bad_statement", position, "the phases have no state in common: give the names, or a Constraint"
         )
     for name in common:
         for phase, present in zip((first, second), states, strict=True):
             if name not in present:
                 text = f"'{name}' is not a state of '{phase.name}', which has {', '.join(present)}"
-                raise ProblemError("bad_statement", where, text)
+                raise ProblemError("bad_statement", position, text)
 
     def value(e: Ends) -> Any:
         return ca.vertcat(*(e.phase[second.name].initial[n] - e.phase[first.name].final[n] for n in common))

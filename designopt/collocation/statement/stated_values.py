@@ -28,22 +28,22 @@ class ProblemError(ValueError):
 
 
 def check_names(
-    where: str, entries: Iterable[str], names: Collection[str], kind: str, status: str = "bad_bounds"
+    position: str, entries: Iterable[str], names: Collection[str], kind: str, status: str = "bad_bounds"
 ) -> None:
     """Raises `ProblemError` (with the `status`) if `entries` contains a name that is not among `names`."""
     for name in entries:
         if name not in names:
             text = f"there is no such {kind}; known: {', '.join(names) or 'none'}"
-            raise ProblemError(status, f"{where}.{name}", text)
+            raise ProblemError(status, f"{position}.{name}", text)
 
 
-def stated_table(where: str, entry: Any) -> Any:
+def stated_table(position: str, entry: Any) -> Any:
     """The `entry` mapping, an empty one for None. Raises `ProblemError` (bad_statement) for anything else."""
     if entry is None:
         return {}
     if not isinstance(entry, Mapping):
         text = f"is {short(entry)}: give a mapping by names, as {{name: ...}}, or leave it out"
-        raise ProblemError("bad_statement", where, text)
+        raise ProblemError("bad_statement", position, text)
     return entry
 
 
@@ -61,20 +61,20 @@ def held_values(entry: Any) -> Any:
     return tuple(float(v) if isinstance(v, Real) else v for v in entry) if is_row else entry
 
 
-def stated_box(where: str, entry: Any) -> Box:
+def stated_box(position: str, entry: Any) -> Box:
     """A box as given, with a pair of numbers as a tuple. Raises `ProblemError` (bad_bounds)."""
     if isinstance(entry, Real):
         return entry if isinstance(entry, float) else float(entry)
     pair = list(entry) if isinstance(entry, tuple | list) or getattr(entry, "ndim", 0) == 1 else []
     if len(pair) != 2 or not all(isinstance(end, Real) for end in pair):
-        raise ProblemError("bad_bounds", where, f"is {entry!r}: give a number or a range, (low, high)")
+        raise ProblemError("bad_bounds", position, f"is {entry!r}: give a number or a range, (low, high)")
     return float(pair[0]), float(pair[1])
 
 
-def stated_time(where: str, entry: Any) -> Box:
+def stated_time(position: str, entry: Any) -> Box:
     """A `stated_box` of times (s). Raises `ProblemError` (bad_bounds), also for finite ones beyond `LATEST`."""
-    box = stated_box(where, entry)
+    box = stated_box(position, entry)
     if far := [end for end in ends(box) if LATEST < abs(end) < math.inf]:
         text = f"{far[0]:g} s is too far away: times of a phase are at most {LATEST:g} s"
-        raise ProblemError("bad_bounds", where, f"{text}; give a smaller one, or scale the time of the system")
+        raise ProblemError("bad_bounds", position, f"{text}; give a smaller one, or scale the time of the system")
     return box

@@ -48,7 +48,7 @@ class EndVariables(Symbols):
     def __init__(
         self, expressions: Mapping[str, Any], time: Any, states: Sequence[str], vectors: Sequence[Vector]
     ) -> None:
-        super().__init__({**expressions, **stacked(expressions, vectors)}, time)
+        super().__init__({**expressions, **stacked_vectors(expressions, vectors)}, time)
         self._states = tuple(states)
 
     def __iter__(self) -> Iterator[str]:
@@ -58,7 +58,7 @@ class EndVariables(Symbols):
         return len(self._states)
 
 
-def stacked(expressions: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
+def stacked_vectors(expressions: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
     """The columns of those `vectors` whose components are all among the `expressions`, by name."""
     return {
         v.name: ca.vertcat(*(expressions[n] for n in v.names))

@@ -156,14 +156,14 @@ def _limit_parameters(problem: TrajectoryProblem, layout: Layout, low: Floats, h
 def _limit_integrals(problem: TrajectoryProblem, layout: Layout, low: Floats, high: Floats) -> None:
     for i, phase in enumerate(problem.phases):
         for j, (name, integral) in enumerate(phase.integrals.items()):
-            where = f"{phase.name}: integrals.{name}"
-            limits = _limits(where, (integral.low, integral.high))
+            position = f"{phase.name}: integrals.{name}"
+            limits = _limits(position, (integral.low, integral.high))
             if (i, j) in layout.integrals:
                 index = layout.integrals[i, j]
                 low[index], high[index] = limits
             elif limits != (-math.inf, math.inf):
                 text = "had no limits when the program was built: build it again"
-                raise ProblemError("bad_bounds", where, text)
+                raise ProblemError("bad_bounds", position, text)
 
 
 def _row_limits(
@@ -177,10 +177,10 @@ def _row_limits(
             phase = problem.phases[block.phase]
             tables = {"path": (phase.path, "path"), "sample": (phase.samples, "samples")}
             table, of_phase = tables.get(block.kind, (problem.constraints, ""))
-            where = f"{phase.name}: {of_phase}" if of_phase else "constraints"
+            position = f"{phase.name}: {of_phase}" if of_phase else "constraints"
             c = table.get(name)
             if c is not None:
-                limits = _limits(f"{where}.{name}", (c.low, c.high))
+                limits = _limits(f"{position}.{name}", (c.low, c.high))
             elif isinstance(built_problem.constraints[name].value, Duration):  # ranges of times that no longer overlap
                 limits = (0.0, math.inf)
             else:  # end values that are no longer limited
@@ -190,14 +190,14 @@ def _row_limits(
     return np.concatenate([*lows, np.empty(0)]), np.concatenate([*highs, np.empty(0)])
 
 
-def _limits(where: str, limits: tuple[float, float]) -> tuple[float, float]:
+def _limits(position: str, limits: tuple[float, float]) -> tuple[float, float]:
     """The limits as they are. Raises `ProblemError` (bad_bounds) for NaN and an empty range."""
     low, high = limits
     if math.isnan(low) or math.isnan(high):
         text = " to ".join(dict.fromkeys(f"{end:g}" for end in limits))
-        raise ProblemError("bad_bounds", where, f"is {text}: give numbers, infinite ones where there is no limit")
+        raise ProblemError("bad_bounds", position, f"is {text}: give numbers, infinite ones where there is no limit")
     if low > high or low == math.inf or high == -math.inf:
-        raise ProblemError("bad_bounds", where, f"nothing lies between {low:g} and {high:g}: swap or widen them")
+        raise ProblemError("bad_bounds", position, f"nothing lies between {low:g} and {high:g}: swap or widen them")
     return low, high
 
 
@@ -212,10 +212,10 @@ def _check_same(built_problem: TrajectoryProblem, problem: TrajectoryProblem) ->
         pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
         pairs.append((f"{b.name}: held", _pieces(a), _pieces(b)))
         pairs.append((f"{b.name}: t0", [str(a.t0 is None)], [str(b.t0 is None)]))
-    for where, before, after in pairs:
+    for position, before, after in pairs:
         if before != after:
             text = f"{', '.join(after) or 'none'} were {', '.join(before) or 'none'} when the program was built"
-            raise ProblemError("bad_statement", where, f"{text}: build it again")
+            raise ProblemError("bad_statement", position, f"{text}: build it again")
     for name, c in problem.constraints.items():
         if isinstance(c.value, Duration) and name not in built_problem.constraints:
             text = "may lie before t0, which it could not when the program was built: build it again"
@@ -226,23 +226,23 @@ def _check_same(built_problem: TrajectoryProblem, problem: TrajectoryProblem) ->
 
 
 def _number(phase: Phase, name: str) -> float:
-    where = f"{phase.name}: data.{name}"
+    position = f"{phase.name}: data.{name}"
     value = phase.data.get(name, math.nan)
     if isinstance(value, Signal):
-        raise ProblemError("bad_bounds", where, "was a number when the program was built: build it again")
+        raise ProblemError("bad_bounds", position, "was a number when the program was built: build it again")
     if not math.isfinite(value):
-        raise ProblemError("bad_bounds", where, f"is {value}: give a finite number")
+        raise ProblemError("bad_bounds", position, f"is {value}: give a finite number")
     return float(value)
 
 
 def _signal_values(phase: Phase, name: str, fractions: Floats, times: Floats | None) -> Floats:
     signal = phase.data.get(name)
-    where = f"{phase.name}: data.{name}"
+    position = f"{phase.name}: data.{name}"
     if not isinstance(signal, Signal):
-        raise ProblemError("bad_bounds", where, "was a signal when the program was built: build it again")
+        raise ProblemError("bad_bounds", position, "was a signal when the program was built: build it again")
     if not signal.of_duration and times is None:
-        raise ProblemError("bad_bounds", where, "a phase with free ends needs a signal over its duration, 0 to 1")
+        raise ProblemError("bad_bounds", position, "a phase with free ends needs a signal over its duration, 0 to 1")
     try:
         return signal.at(fractions if signal.of_duration or times is None else times)
     except ValueError as error:
-        raise ProblemError("bad_bounds", where, str(error)) from error
+        raise ProblemError("bad_bounds", position, str(error)) from error

@@ -290,7 +290,7 @@ class RowCollector:
                 self._block("sample", point.phase, _row_names(point.name, point.size), nearest)
 
 
-def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
+def pieces_of(mesh: Mesh, pieces: int, position: str) -> Indices:
     """The index (N,) of the equal piece of the phase in which each interval lies.
 
     Raises `ProblemError` (bad_statement) for a scheme whose intervals share controls, and if a piece does not end at a
@@ -298,12 +298,12 @@ def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
     """
     if mesh.schemes[0].collocates_left_end:
         text = f"controls of {mesh.schemes[0].name} have one value at the node between two pieces: use radau"
-        raise ProblemError("bad_statement", where, text)
+        raise ProblemError("bad_statement", position, text)
     ends = mesh.nodes * pieces
     edges = np.arange(pieces + 1)
     if np.abs(ends[np.clip(np.searchsorted(ends, edges - 0.5 * SAME), 0, len(mesh))] - edges).max() > SAME:
         text = f"the mesh has no nodes between {pieces} equal pieces: make the number of intervals a multiple of them"
-        raise ProblemError("bad_statement", where, text)
+        raise ProblemError("bad_statement", position, text)
     return np.minimum((0.5 * (ends[1:] + ends[:-1])).astype(np.int64), pieces - 1)
 
 

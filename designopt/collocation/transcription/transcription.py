@@ -19,7 +19,12 @@ from numpy.typing import ArrayLike
 from designopt.arrays import Floats, Indices
 from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions.functions import EndSymbols, ProblemFunctions, SideBySide, mapped
+from designopt.collocation.transcription.functions.functions import (
+    EndSymbols,
+    ProblemFunctions,
+    SideBySide,
+    map_side_by_side,
+)
 from designopt.collocation.transcription.functions.points import PointFunctions, column, nonzeros
 from designopt.collocation.transcription.functions.samples import SampleEntries, SamplePoint
 from designopt.collocation.transcription.layout import Block, Layout, PhaseLayout, RowCollector, layout
@@ -226,10 +231,10 @@ class _Parts:
         K = constant_matrix(
             rows, at * per_point + of_point, factors / self.row_scale[rows], (self.rows.count, per_point * count)
         )
-        self.values += K @ ca.vec(mapped(functions.values, points))
+        self.values += K @ ca.vec(map_side_by_side(functions.values, points))
 
         if functions.jacobian_rows.size:
-            first = self.jacobian.source(ca.vec(mapped(functions.jacobian, points)))
+            first = self.jacobian.source(ca.vec(map_side_by_side(functions.jacobian, points)))
             each, entry = _nonzeros_in_rows(functions, of_point)
             self.jacobian.add(
                 rows[each],
@@ -237,15 +242,15 @@ class _Parts:
                 first + at[each] * len(functions.jacobian_rows) + entry,
                 factors[each],
             )
-        self.cost += ca.dot(weights, mapped(functions.cost, points))
+        self.cost += ca.dot(weights, map_side_by_side(functions.cost, points))
         if functions.cost_columns.size:
-            slopes = mapped(functions.cost_gradient, points)
+            slopes = map_side_by_side(functions.cost_gradient, points)
             first = self.gradient.source(ca.vec(slopes * ca.repmat(weights, len(functions.cost_columns), 1)))
             variables = columns[:, functions.cost_columns].ravel()
             self.gradient.add(variables, 0, first + np.arange(len(variables)), 1.0)
         if functions.hessian_rows.size:
             mu = ca.reshape(K.T @ self.multipliers, per_point, count)
-            curvature = mapped(functions.hessian, points.with_more(mu, self.of_cost * weights))
+            curvature = map_side_by_side(functions.hessian, points.with_more(mu, self.of_cost * weights))
             self._add_hessian(columns, functions.hessian_rows, functions.hessian_columns, ca.vec(curvature))
 
     def add_samples(self, point: SamplePoint, entries: SampleEntries) -> None:

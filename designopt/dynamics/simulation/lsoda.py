@@ -39,10 +39,10 @@ class InterpretedLsoda:
         """`run` one after the other."""
         return [self.run(run_input) for run_input in run_inputs]
 
-    def _run(self, interpreted: InterpretedFunctions, run_input: RunInput) -> Trajectory:
+    def _run(self, functions: InterpretedFunctions, run_input: RunInput) -> Trajectory:
         x0, times, first_step, transition = run_input.x0, run_input.times, run_input.first_step, run_input.transition
         system, start, end = self._system, times[0], times[-1]
-        guard = interpreted.guard
+        guard = functions.guard
         rows = np.empty((len(times) + 1, len(x0)))
         rows[0] = x0
         row_count, time, state = 1, start, x0
@@ -50,14 +50,12 @@ class InterpretedLsoda:
         status, name = SimulationStatus.DONE, self._violated_guard(guard(x0, start))
         if name is not None:
             status = SimulationStatus.GUARD
-        elif not (
-            np.isfinite(interpreted.rates(x0, start)).all() and np.isfinite(interpreted.jacobian(x0, start)).all()
-        ):
+        elif not (np.isfinite(functions.rates(x0, start)).all() and np.isfinite(functions.jacobian(x0, start)).all()):
             status = SimulationStatus.NONFINITE
         else:
             first = None if first_step is None else min(first_step, end - start)
             size = len(x0)
-            equations = self._variational(interpreted, x0) if transition else self._plain(interpreted, x0)
+            equations = self._variational(functions, x0) if transition else self._equations_of_motion(functions, x0)
             solver = scipy.integrate.LSODA(t0=start, t_bound=end, first_step=first, **equations)
             while row_count < len(times):
                 if steps >= self._max_steps:
@@ -65,7 +63,7 @@ class InterpretedLsoda:
                     break
                 solver.step()
                 if solver.status == "failed" or not solver.t > time or not np.isfinite(solver.y).all():
-                    status = SimulationStatus.STEP_TOO_SMALL if interpreted.finite else SimulationStatus.NONFINITE
+                    status = SimulationStatus.STEP_TOO_SMALL if functions.finite else SimulationStatus.NONFINITE
                     break
                 steps += 1
                 last_step = solver.t - time
@@ -86,27 +84,25 @@ class InterpretedLsoda:
             rows[row_count] = state
             t, row_count = np.append(t, time), row_count + 1
         x = rows[:row_count]
-        y = np.array([interpreted.output(*row) for row in zip(x, t, strict=True)]).reshape(
-            row_count, len(system.outputs)
-        )
+        y = np.array([functions.output(*row) for row in zip(x, t, strict=True)]).reshape(row_count, len(system.outputs))
         message = describe(status, [v.name for v in system.states], t[-1], x[-1], name)
         has_transition = transition and status is SimulationStatus.DONE
         return Trajectory(
-            status, message, t, x, y, steps, 0, interpreted.evaluations, float(last_step), name,
+            status, message, t, x, y, steps, 0, functions.evaluations, float(last_step), name,
             solver.y[size:].reshape(size, size, order="F") if has_transition else None,
         )  # fmt: skip
 
-    def _plain(self, interpreted: InterpretedFunctions, x0: Floats) -> dict[str, Any]:
+    def _equations_of_motion(self, functions: InterpretedFunctions, x0: Floats) -> dict[str, Any]:
         """The equations of motion in the form of LSODA."""
         return {
-            "fun": lambda t, x: interpreted.rates(x, t),
+            "fun": lambda t, x: functions.rates(x, t),
             "y0": x0,
             "rtol": self._rtol,
             "atol": self._atol,
-            "jac": lambda t, x: interpreted.jacobian(x, t),
+            "jac": lambda t, x: functions.jacobian(x, t),
         }
 
-    def _variational(self, interpreted: InterpretedFunctions, x0: Floats) -> dict[str, Any]:
+    def _variational(self, functions: InterpretedFunctions, x0: Floats) -> dict[str, Any]:
         """The equations of motion followed by dx/dx0, column by column.
 
         LSODA's corrector uses the Jacobian without the second derivatives: each column has that of the states. The
@@ -117,10 +113,10 @@ class InterpretedLsoda:
 
         def rates(t: float, state: Floats) -> Floats:
             x, columns = state[:size], state[size:].reshape(size, size)
-            return np.concatenate([interpreted.rates(x, t), (columns @ interpreted.jacobian(x, t).T).ravel()])
+            return np.concatenate([functions.rates(x, t), (columns @ functions.jacobian(x, t).T).ravel()])
 
         def jacobian(t: float, state: Floats) -> Floats:
-            return np.asarray(np.kron(np.eye(size + 1), interpreted.jacobian(state[:size], t)))
+            return np.asarray(np.kron(np.eye(size + 1), functions.jacobian(state[:size], t)))
 
         return {
             "fun": rates,

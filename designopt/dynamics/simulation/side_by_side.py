@@ -24,7 +24,7 @@ class NextRun:
 OverRuns = Generator[NextRun, Trajectory, T]
 
 
-def completed(computation: OverRuns[T]) -> T:
+def run_alone(computation: OverRuns[T]) -> T:
     """The result of a computation, run by run. Raises what the computation raises."""
     (result,) = side_by_side([computation])
     if isinstance(result, Exception):

@@ -9,7 +9,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.report.labels import number
-from designopt.run.start_from import judged, translated
+from designopt.run.start_from import rescored_outcomes, translate
 from designopt.store.errors import StoreError
 from designopt.store.result import Result
 from designopt.study.language.units import UnitError
@@ -23,7 +23,7 @@ def better_designs(result: Result, earlier: Result) -> dict[int, Floats]:
     `result` permits, whose evaluations both have in common, and that are feasible and dominated by no design of
     `result`."""
     try:
-        outcomes = judged(earlier, result.problem, str(result.path))
+        outcomes = rescored_outcomes(earlier, result.problem, str(result.path))
     except StoreError:
         return {}
     feasible_objectives = result.outcomes.objectives[result.outcomes.feasible]
@@ -41,7 +41,7 @@ def _same_evaluations(result: Result, earlier: Result, row: int) -> bool:
     """Whether the study of `result` permits design `row` of `earlier` and would evaluate it in the same way."""
     problem = result.problem
     try:
-        X = translated(earlier.outcomes.X[row : row + 1], earlier.problem.space, problem.space)
+        X = translate(earlier.outcomes.X[row : row + 1], earlier.problem.space, problem.space)
     except UnitError:
         return False
     return len(X) == 1 and problem.keys(X) == earlier.keys([row])

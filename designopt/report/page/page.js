@@ -50,8 +50,8 @@
     }};
   }
 
-  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, scales of several decades
-  // have labels at whole ones, and labels of points turn inwards where they would leave the figure.
+  // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, scales of decades have
+  // few labels, and labels of points turn inwards where they would leave the figure.
   const narrow = () => !printing && innerWidth <= 640;
   function fitNarrow(plot, width) {
     // A drawing in space is seen from further away.
@@ -67,7 +67,7 @@
       const [label] = trace.name.split(": ");
       trace.name = label.length > letters ? `${label.slice(0, letters - 1)}…` : label;
     }
-    for (const axis of axesOf(plot.layout, "x")) if (axis.type === "log" && !axis.tickvals) axis.dtick = 1;
+    for (const axis of axesOf(plot.layout, "x")) if (axis.type === "log" && !axis.tickvals) axis.nticks = 4;
     for (const label of plot.layout.annotations ?? []) {
       const [low, high] = (label.showarrow && plot.layout[String(label.xref).replace("x", "xaxis")]?.range) || [0, 0];
       const right = (width - 110) * (high - label.x) / (high - low), left = width - 110 - right;
@@ -102,7 +102,7 @@
 
   // Names beside a plot that would take more than a third of its width are broken into lines; so are titles below axes
   // that are shorter than they. A figure of many names becomes as high as their lines.
-  function fitNames(element, {data, layout}, width) {
+  function fitNames(element, {data, layout}, width, highest) {
     let longest = 0;
     for (const axis of axesOf(layout, "y")) {
       const strings = names => (Array.isArray(names) ? names : []).filter(name => typeof name === "string");
@@ -112,7 +112,7 @@
         Object.assign(axis, axis.ticktext ? {ticktext: broken} : {tickmode: "array", tickvals: names, ticktext: broken});
         names = broken;
         const lines = Math.max(...names.map(name => name.split("<br>").length));
-        element.style.height = `${Math.max(element.clientHeight, 16 * lines * names.length + 130)}px`;
+        element.style.height = `${Math.min(Math.max(element.clientHeight, 18 * lines * names.length + 130), highest)}px`;
       }
       longest = Math.max(longest, ...names.flatMap(name => name.split("<br>")).map(line => line.length));
     }
@@ -349,7 +349,7 @@
     }
     // A label of a point at the edge is written in the margin.
     for (const trace of shown.frames.length ? [] : shown.data) if (/text/.test(trace.mode)) trace.cliponaxis ??= false;
-    fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth);
+    fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth, sheet);
     fitCells(shown, printing ? 680 : figure.plot.clientWidth);
     fitScene(shown.layout, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || !printing && figure.element.closest("#overview-1")) fitLegend(figure.plot, shown);

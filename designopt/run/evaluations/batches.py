@@ -13,7 +13,7 @@ from designopt.problem import STATUSES, Outcomes, Problem, SolvedPrograms
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
 from designopt.run.evaluations.work import LARGEST_CHUNK, Work
-from designopt.store.disk.arrays import intact
+from designopt.store.disk.arrays import intact_keys
 from designopt.study.study import Stage
 
 #: All their arrays are returned; the solver names them.
@@ -76,7 +76,7 @@ class ProgramBatch:
             row = self._dispatcher.journal.evaluation(self._keys[i], "arrays")
             in_journal[i] = row is not None and row[0] is not None
         with_arrays = dict.fromkeys((self._keys[i] for i in np.flatnonzero(in_journal)), ())
-        sound = intact(self._dispatcher.store.path, with_arrays)
+        sound = intact_keys(self._dispatcher.store.path, with_arrays)
         return np.asarray(in_journal & np.array([key not in sound for key in self._keys], bool))
 
     def work(self) -> Iterator[Work]:

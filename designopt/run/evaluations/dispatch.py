@@ -198,7 +198,7 @@ class Dispatcher:
         """The scenarios by the numbers of the workers: those of the validation follow the study's own."""
         problem = self.ledger.problem
         if work.kind == "neighbour":
-            return np.asarray(work.numbers % len(problem.unshifted.scenarios), np.int32)
+            return np.asarray(work.numbers % len(problem.without_shifts.scenarios), np.int32)
         return work.numbers + len(problem.scenarios) if work.kind == "validation" else work.numbers
 
     def _seeds(self, work: Work) -> tuple[int, ...]:

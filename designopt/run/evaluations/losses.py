@@ -32,7 +32,7 @@ class Losses:
 
     def attempt_number(self, key: bytes, status: str) -> int:
         """Number of attempts of a result; one that might be retried is already recorded."""
-        is_attempt = status in ENDS_WORKER or self.attempts.retried(status)
+        is_attempt = status in ENDS_WORKER or self.attempts.allows_retry(status)
         return self.attempts[key] + (0 if is_attempt else 1)
 
     def final(self, work: Work, result: ChunkResult, worker: str, queue: Queue) -> tuple[Work, ChunkResult]:
@@ -50,7 +50,7 @@ class Losses:
                     final[i] = False
                     queue.requeue(work.part(i, i + 1), after=self.attempts.wait)
                     continue
-            if self.attempts.retried(status) and self._ledger.status[work.slots[i]] == PENDING:
+            if self.attempts.allows_retry(status) and self._ledger.status[work.slots[i]] == PENDING:
                 number, is_retried = self.attempts.add(work.keys[i], status)
                 self._journal.add_attempt(work.keys[i], number, worker, status, result.messages[i][1])
                 if is_retried:

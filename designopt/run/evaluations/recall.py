@@ -16,7 +16,7 @@ from designopt.problem import Problem
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE
 from designopt.run.evaluations.work import Work
-from designopt.run.start_from import translated
+from designopt.run.start_from import translate
 from designopt.store.disk.arrays import read_arrays
 from designopt.store.errors import StoreError, reading
 from designopt.store.journal import recorded_designs
@@ -69,7 +69,7 @@ def evaluations_with_same_keys(store: Path, problem: Problem) -> tuple[int, int]
         rows = journal.evaluations("key, status, kind")
         recorded_keys = {key for key, status, kind in rows if status in TAKEN and kind != "program"}
     try:
-        X = translated(result.outcomes.X, result.problem.space, problem.space)
+        X = translate(result.outcomes.X, result.problem.space, problem.space)
     except units.UnitError:
         return 0, len(recorded_keys)
     return len(recorded_keys.intersection(key for row in problem.keys(X) for key in row)), len(recorded_keys)

@@ -47,7 +47,7 @@ class Controls:
     def __bool__(self) -> bool:
         return bool(self.rates or self.pieces)
 
-    def applied(self, problem: TrajectoryProblem, scenarios: int) -> TrajectoryProblem:
+    def apply(self, problem: TrajectoryProblem, scenarios: int) -> TrajectoryProblem:
         """`problem`, with phases for that many scenarios, with these controls in all phases that contain them.
 
         The cost includes the mean over the scenarios of the

@@ -15,7 +15,7 @@ from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting
 from designopt.problem import Problem
-from designopt.solvers.collocation.symbolic import symbolic
+from designopt.solvers.collocation.symbolic import symbolic_value
 from designopt.space import display_value, in_model_unit
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, StudyConstraint
@@ -39,7 +39,7 @@ class MergedProblem:
     def _scenario_label(self, scenario: str, name: str) -> str:
         return name if self.alone else f"{scenario}: {name}"
 
-    def _in(self, s: int, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def _in_scenario(self, s: int, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """A function of the ends of one scenario as a function of all ends."""
         if self.alone:
             return function
@@ -52,8 +52,8 @@ class MergedProblem:
 
     def _value(self, expression: Expression, s: int) -> Callable[[Any], Any]:
         """An expression of figures in scenario `s`."""
-        figures = {name: self._in(s, self.parts[s].figures[name]) for name in expression.names}
-        return lambda e: symbolic(expression.root, {name: figure(e) for name, figure in figures.items()})
+        figures = {name: self._in_scenario(s, self.parts[s].figures[name]) for name in expression.names}
+        return lambda e: symbolic_value(expression.root, {name: figure(e) for name, figure in figures.items()})
 
     def _values(self, item: Objective | StudyConstraint) -> list[tuple[str, Callable[[Any], Any]]]:
         """The expression in each scenario that counts, or its mean over all, with a word for this choice."""
@@ -111,8 +111,12 @@ class MergedProblem:
         for s, (scenario, part) in enumerate(zip(self.scenarios, self.parts, strict=True)):
             phases += [replace(phase, name=self._scenario_label(scenario, phase.name)) for phase in part.phases]
             for name, rows in part.constraints.items():
-                constraints[self._scenario_label(scenario, name)] = replace(rows, value=self._in(s, rows.value))
-            figures.update({self._scenario_label(scenario, n): self._in(s, f) for n, f in part.figures.items()})
+                constraints[self._scenario_label(scenario, name)] = replace(
+                    rows, value=self._in_scenario(s, rows.value)
+                )
+            figures.update(
+                {self._scenario_label(scenario, n): self._in_scenario(s, f) for n, f in part.figures.items()}
+            )
             for n, peak in part.peaks.items():
                 peaks[self._scenario_label(scenario, n)] = replace(
                     peak, phase=self._scenario_label(scenario, peak.phase)
@@ -198,7 +202,7 @@ def _relation_constraint(problem: Problem, relation: Expression) -> Any:
 
     def value(e: Ends) -> Any:
         study_values = {n: (e[n] - p.offset) / p.factor for n, p in parameters.items()}
-        left, right = (symbolic(part, study_values) for part in relation.root.parts)
+        left, right = (symbolic_value(part, study_values) for part in relation.root.parts)
         return (left - right) / size
 
     if relation.root.kind in ("<", "<="):

@@ -47,8 +47,8 @@ class ChainState:
 
 
 class StudyPrograms:
-    """Solves the programs of a study on a worker; the problem is stated and built once. `expected` is their total
-    number.
+    """Solves the programs of a study on a worker; the problem is stated and built once. `program_count` is the
+    number of programs.
 
     `deviations` are standard deviations of numbers by name; their effect on each optimum is computed. `confidence` is
     the level of the intervals of estimated parameters.
@@ -72,12 +72,12 @@ class StudyPrograms:
         Program(replace(base, phases=[replace(phase, start=None) for phase in base.phases]), self._options)
 
     @cached_property
-    def _built(self) -> tuple[StudyTrajectory, Program]:
+    def _trajectory_and_program(self) -> tuple[StudyTrajectory, Program]:
         """The problem and its program, common to all designs."""
         study, options = self._study, self._options
         if (mean := study.with_mean) is not None:  # the bounding variable has no guess, and so no scale
             program = Program(mean.base, replace(options, compile="never", scales={}))
-            study = study.sized(1.0 / program.transcription.cost_scale)
+            study = study.with_objective_size(1.0 / program.transcription.cost_scale)
         base = study.base
         problem_functions = state(base, residual=options.residual_for(base))
         return study, Program(
@@ -86,12 +86,12 @@ class StudyPrograms:
 
     @property
     def _program(self) -> Program:
-        return self._built[1]
+        return self._trajectory_and_program[1]
 
     def solve(self, x: Floats, seed: int, before: Any) -> ProgramSolution:
         """See `designopt.problem.Programs`: `seed` 0 is the unperturbed guess."""
         try:
-            problem = self._built[0].at(x)
+            problem = self._trajectory_and_program[0].at(x)
             first = replace(self._first_solution(problem, self._guess(problem, seed), before), seed=seed)
             solution = self._checked_solution(problem, first)
         except ProblemError as error:

@@ -68,8 +68,8 @@ def check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
         if unit is not None and not _same_unit(unit.unit, variables[name].unit):
             raise InvalidSetting(
                 "use",
-                f"'{name}' is in {units.named(unit.unit)} in the model and in {units.named(variables[name].unit)} in"
-                " its trajectory problem; they must be the same",
+                f"'{name}' is in {units.unit_text(unit.unit)} in the model and in"
+                f" {units.unit_text(variables[name].unit)} in its trajectory problem; they must be the same",
             )
         if p.when and isinstance(part.parameters.get(name), (tuple, type(None))):
             raise InvalidSetting(

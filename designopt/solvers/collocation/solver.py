@@ -168,7 +168,7 @@ class Collocation:
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` for a study that cannot be stated as a program."""
-        if _incomplete(problem):
+        if _has_missing_scenarios(problem):
             return
         study, points = self._points(problem)
         if (count := len(points) * self.starts) > sweep.MOST_POINTS:
@@ -203,7 +203,7 @@ class Collocation:
 
     def minimum_budget(self, problem: Problem) -> int:
         """One evaluation per point of the sweep, for its optimum."""
-        return 0 if _incomplete(problem) else len(self._points(problem)[1])
+        return 0 if _has_missing_scenarios(problem) else len(self._points(problem)[1])
 
     def options(self) -> Options:
         """Options of each program."""
@@ -306,6 +306,6 @@ class Collocation:
         )
 
 
-def _incomplete(problem: Problem) -> bool:
+def _has_missing_scenarios(problem: Problem) -> bool:
     """Whether values of scenarios are missing: this has its own message."""
     return any(value is None for scenario in problem.scenarios for value in scenario.values.values())

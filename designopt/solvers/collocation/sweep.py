@@ -36,7 +36,7 @@ def levels(problem: Problem, sweep: Mapping[str, Any]) -> dict[str, list[float]]
         if name in sweep:
             entries[name] = _stated_levels(p, sweep[name])
         elif p.kind != "real":
-            entries[name] = _all(p)
+            entries[name] = _sweep_values(p)
     _check_count(entries, math.prod(len(values) for values in entries.values()))
     return entries
 
@@ -111,7 +111,7 @@ def _entry(p: DesignVariable, value: Any, setting_name: str) -> float:
     return float(number)
 
 
-def _all(p: DesignVariable) -> list[float]:
+def _sweep_values(p: DesignVariable) -> list[float]:
     if p.kind == "choice":
         return [float(i) for i in range(len(p.values))]
     return [float(i) for i in range(int(p.low), min(int(p.high), int(p.low) + MOST_POINTS) + 1)]

@@ -9,13 +9,13 @@ from designopt.lazy import casadi as ca
 from designopt.study.language.expressions.grammar import Term
 
 
-def symbolic(term: Term, values: Mapping[str, Any]) -> Any:
+def symbolic_value(term: Term, values: Mapping[str, Any]) -> Any:
     """The value of a term with resolved units, for CasADi expressions `values` by name."""
     if term.kind == "number":
         return term.value
     if term.kind == "name":
         return values[term.text]
-    parts = [symbolic(part, values) for part in term.parts]
+    parts = [symbolic_value(part, values) for part in term.parts]
     if term.kind == "neg":
         return -parts[0]
     if term.kind == "call":

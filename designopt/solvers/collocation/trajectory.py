@@ -31,7 +31,7 @@ from designopt.solvers.collocation.refusals import (
     check_single,
     check_symbolic,
 )
-from designopt.solvers.collocation.symbolic import symbolic
+from designopt.solvers.collocation.symbolic import symbolic_value
 from designopt.space import display_value, in_model_unit
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import DesignVariable, Objective, Scenario, StudyConstraint
@@ -66,7 +66,7 @@ class StudyTrajectory:
         mean_problem = replace(self.problem, objectives=(mean,))
         return study_trajectory(mean_problem, self.fixed, self.margin, controls=self.controls)
 
-    def sized(self, size: float) -> StudyTrajectory:
+    def with_objective_size(self, size: float) -> StudyTrajectory:
         """The same problem for an objective of about this size."""
         return study_trajectory(self.problem, self.fixed, self.margin, size, controls=self.controls)
 
@@ -152,7 +152,7 @@ def study_trajectory(
             text = f"no program meets the relation '{relation}' exactly; express one parameter by the other"
             raise InvalidSetting("use", text)
     merged_problem = MergedProblem(problem, parts, size)
-    base = controls.applied(merged_problem.trajectory(objective, relations, margin), len(parts))
+    base = controls.apply(merged_problem.trajectory(objective, relations, margin), len(parts))
     inactive = {p.name: parts[0].parameter_ranges[p.name][0] for p in problem.space.conditional}
     return StudyTrajectory(problem, base, tuple(reals), tuple(fixed_names), relations, inactive, margin, controls)
 
@@ -165,7 +165,7 @@ def _with_used_peaks(
     for item in items:
         symbols = {name: ca.SX.sym(name) for name in item.expression.names}
         for name in sorted(symbols.keys() & parts[0].peaks.keys()):
-            slope = ca.jacobian(symbolic(item.expression.root, symbols), symbols[name])
+            slope = ca.jacobian(symbolic_value(item.expression.root, symbols), symbols[name])
             steady = float(slope) if slope.is_constant() else math.nan
             check_peak(item, name, parts[0].peaks[name], steady)
             size = limit_size(item) / abs(steady) if isinstance(item, StudyConstraint) else 1.0

@@ -14,7 +14,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.solvers.ends import apart
+from designopt.solvers.ends import apart_note
 from designopt.solvers.evolution.pymoo_search import (
     EXHAUSTED,
     Generations,
@@ -115,7 +115,7 @@ class CMAES:
                 size = min(size * self.growth, LARGEST)
             centre = rng.random(len(space.free))
         return (
-            f"all {runs} searches have converged{apart(problem, memory.objectives(), begins)}"
+            f"all {runs} searches have converged{apart_note(problem, memory.objectives(), begins)}"
             if runs > 1
             else "the search has converged"
         )
@@ -132,7 +132,7 @@ class CMAES:
         best: deque[tuple[float, float]] = deque(maxlen=generations)
         idle = 0
         while True:
-            with _quiet():
+            with _suppress_warnings():
                 S = np.array(strategy.ask())
             requests = memory.requests
             order = memory.order(space.from_search(space.lower + (space.upper - space.lower) * S[:, :d]))
@@ -140,7 +140,7 @@ class CMAES:
             if np.all(order[:, 0] == order[0, 0]) and order[0, 0] > 1.0 and len(np.unique(order)) <= 2:
                 return False
             rank = np.unique(order, axis=0, return_inverse=True)[1].reshape(-1)
-            with _quiet():
+            with _suppress_warnings():
                 strategy.tell(list(S), rank.astype(float).tolist())
                 has_converged = not RESTS.isdisjoint(strategy.stop())
             ranking = order[np.argsort(rank, kind="stable")]
@@ -172,7 +172,7 @@ def _strategy(space: Space, centre: Floats, step: float, size: int, rng: np.rand
     width = space.upper - space.lower
     least = [0.0 if p.kind == "real" else 0.25 / w for p, w in zip(space.free, width.tolist(), strict=True)]
     missing = max(0, 2 - len(centre))
-    with _quiet():
+    with _suppress_warnings():
         import cma
 
         return cma.CMAEvolutionStrategy(
@@ -193,7 +193,7 @@ def _strategy(space: Space, centre: Floats, step: float, size: int, rng: np.rand
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _suppress_warnings() -> Iterator[None]:
     """Suppress irrelevant warnings of ``cma`` (about matplotlib, equal ranks)."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

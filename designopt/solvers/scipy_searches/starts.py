@@ -13,7 +13,7 @@ from designopt.arrays import Floats
 from designopt.lazy import scipy
 from designopt.plugin import Quantity
 from designopt.problem import Outcomes
-from designopt.solvers.ends import apart
+from designopt.solvers.ends import apart_note
 from designopt.solvers.scipy_searches.points import EvaluatedPoints
 
 Starts = Annotated[
@@ -44,9 +44,8 @@ def from_each(points: EvaluatedPoints, starts: Floats, search: Callable[[Floats]
     if len(reasons) == 1:
         return f"the search {reasons[0]}"
     counts = "; ".join(f"{count} {reason}" for reason, count in Counter(reasons).most_common())
-    return (
-        f"of {len(reasons)} searches {counts}{apart(points.problem, points.objectives(objective), begins, objective)}"
-    )
+    note = apart_note(points.problem, points.objectives(objective), begins, objective)
+    return f"of {len(reasons)} searches {counts}{note}"
 
 
 def starting_points(points: EvaluatedPoints, start: Outcomes, merit: Floats, count: int) -> Floats:

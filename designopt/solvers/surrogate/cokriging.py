@@ -103,7 +103,7 @@ class CoKriging:
         return mean + self.values - self.difference.values, sd
 
 
-def better(first: GaussianProcess | CoKriging, second: GaussianProcess | CoKriging) -> bool:
+def predicts_better(first: GaussianProcess | CoKriging, second: GaussianProcess | CoKriging) -> bool:
     """Whether `first` predicts left-out values better than `second`."""
     errors = [float(((p.values - p.leave_one_out()[0]) ** 2).sum()) for p in (first, second)]
     return errors[0] < errors[1]

@@ -243,11 +243,11 @@ class GaussianProcess:
             return local
         h = self.hyperparameters
         if h.noisy or slopes is not None or not jumps:
-            hyperparameters, _ = fitted(local.points, local.values, self.groups, h, slopes)
+            hyperparameters, _ = fit_hyperparameters(local.points, local.values, self.groups, h, slopes)
             return replace(local, hyperparameters=hyperparameters)
         starts = [replace(h, noisy=True, noise=noise) for noise in (h.noise, JUMPY)]
         hyperparameters, _ = min(
-            (fitted(local.points, local.values, self.groups, start) for start in starts), key=itemgetter(1)
+            (fit_hyperparameters(local.points, local.values, self.groups, start) for start in starts), key=itemgetter(1)
         )
         return replace(
             local,
@@ -285,7 +285,7 @@ def _observations(values: Array, slopes: Slopes | None) -> Array:
     return values if slopes is None else np.append(values, slopes.flat)
 
 
-def fitted(
+def fit_hyperparameters(
     points: Array, values: Array, groups: Indices, start: Hyperparameters, slopes: Slopes | None = None
 ) -> tuple[Hyperparameters, float]:
     """The hyperparameters of maximum posterior density, searched from `start`, and its negative logarithm (up to a

@@ -81,7 +81,7 @@ def improvement_slopes(mean: Floats, sd: Floats, boxes: Boxes) -> tuple[float, F
     m, k = len(mean), len(boxes.upper)
     gains, by_means, by_sds = np.empty((m, k)), np.empty((m, k)), np.empty((m, k))
     for j, (edges, ranks) in enumerate(boxes.edges):
-        below, cdf, pdf = _below(edges, mean[j], sd[j])
+        below, cdf, pdf = _expected_length_below(edges, mean[j], sd[j])
         upper, lower = ranks[k:], ranks[:k]
         gains[j] = np.maximum(below[upper] - below[lower], 0.0)
         by_means[j] = cdf[lower] - cdf[upper]
@@ -96,12 +96,12 @@ def improvement_slopes(mean: Floats, sd: Floats, boxes: Boxes) -> tuple[float, F
 def _gain(boxes: Boxes, mean: Floats, sd: Floats, j: int) -> Floats:
     """The expected length (n, k) of the part of side j of each box that lies above a normal value."""
     edges, ranks = boxes.edges[j]
-    below, _, _ = _below(edges[None], mean, sd)
+    below, _, _ = _expected_length_below(edges[None], mean, sd)
     k = len(boxes.upper)
     return np.asarray(np.maximum(below[:, ranks[k:]] - below[:, ranks[:k]], 0.0))
 
 
-def _below(edges: Floats, mean: Floats | float, sd: Floats | float) -> tuple[Floats, Floats, Floats]:
+def _expected_length_below(edges: Floats, mean: Floats | float, sd: Floats | float) -> tuple[Floats, Floats, Floats]:
     """The expected length below each of the `edges` and above a normal value, and the cumulative distribution and
     density of the standard normal distribution there; an edge may be -infinity."""
     z = (edges - mean) / sd

@@ -65,7 +65,7 @@ def with_jumps(r2: Array, jumps: float | Array) -> tuple[Array, Array]:
     return np.asarray(R + jumps * beside), np.asarray(first + jumps / JUMP_LENGTH**2 * slope)
 
 
-def higher(r2: Array) -> tuple[Array, Array]:
+def higher_derivatives(r2: Array) -> tuple[Array, Array]:
     """The second and third derivative of the correlation with respect to squared distances; the third, unbounded at 0,
     is set to 0 there: it occurs only in products with fourth powers of distances."""
     r = np.sqrt(r2)
@@ -101,7 +101,7 @@ def slopes_with_observations(
     if slopes is None:
         return R, outer
     first, apart = first[slopes.rows], apart[slopes.rows]
-    second, _ = higher(r2[slopes.rows])
+    second, _ = higher_derivatives(r2[slopes.rows])
     values, derivatives = [R], [outer]
     for j in slopes.columns:
         values.append(-2.0 * scales[j] * first * apart[:, j])
@@ -122,7 +122,7 @@ def observation_correlations(
     R = with_observations(points, points, scales, slopes)
     slope_points = points[slopes.rows]
     r2 = squared_distances(slope_points, slope_points)
-    first, second = matern(r2)[1], higher(r2)[0]
+    first, second = matern(r2)[1], higher_derivatives(r2)[0]
     blocks = []
     for j in slopes.columns:
         along, row = _differences(slope_points, slope_points, j), []
@@ -155,8 +155,8 @@ def along_length_scales(
     rows, columns, r = slopes.rows, slopes.columns, len(slopes.rows)
     slope_points = points[rows]
     r2 = squared_distances(slope_points, slope_points)
-    k1, (k2, k3) = matern(r2)[1], higher(r2)
-    beside1, beside2 = first[:, rows], higher(squared_distances(points, slope_points))[0]
+    k1, (k2, k3) = matern(r2)[1], higher_derivatives(r2)
+    beside1, beside2 = first[:, rows], higher_derivatives(squared_distances(points, slope_points))[0]
     by_own_column = np.zeros(points.shape[1])  # with respect to the length scale of a slope's own column
     inner = np.zeros((r, r))
     apart = {j: _differences(slope_points, slope_points, j) for j in columns}

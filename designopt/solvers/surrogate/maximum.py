@@ -66,7 +66,7 @@ def maximum(
     acquisition = processes.acquisition(E)
     order = np.argsort(-acquisition, kind="stable")
     best, best_value = X[order[0]], float(acquisition[order[0]])
-    for i in apart(E, order, 2):
+    for i in without_neighbours(E, order, 2):
         x, value = _local_optimum(coordinates, processes, X[i], bounds)
         if crowd is not None and crowd.surrounds(coordinates.coordinates(x[None]))[0]:
             continue
@@ -75,7 +75,7 @@ def maximum(
     return Maximum(best, best_value, X[order], processes, bounds)
 
 
-def apart(E: Floats, order: NDArray[np.int64], count: int) -> Iterator[int]:
+def without_neighbours(E: Floats, order: NDArray[np.int64], count: int) -> Iterator[int]:
     """The first `count` of `order` that are not neighbours of each other."""
     indices: list[int] = []
     for i in order[:64]:

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.lazy import moocore
 from designopt.problem import EQUAL, Problem
-from designopt.solvers.surrogate.cokriging import CoKriging, better
+from designopt.solvers.surrogate.cokriging import CoKriging, predicts_better
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.gaussian_process import (
     CholeskyFactor,
     GaussianProcess,
     Hyperparameters,
     first_guess,
-    fitted,
+    fit_hyperparameters,
 )
 from designopt.solvers.surrogate.improvement import Boxes
 from designopt.solvers.surrogate.matern import Slopes
@@ -121,7 +121,7 @@ class Surrogate:
         fantasised_objectives = tuple(p.fantasised(on_their_way) for p in objectives)
         fantasised_limits = tuple(p.fantasised(on_their_way) for p in limits)
         if not feasible.any():
-            nearest = X[self._nearest(observations)]
+            nearest = X[self._least_violation_index(observations)]
             none = np.full(m, np.inf)
             return Processes(
                 scales,
@@ -136,7 +136,7 @@ class Surrogate:
                 none,
                 none,
             )
-        on_front = _nondominated(values[feasible])
+        on_front = _nondominated_mask(values[feasible])
         front = values[feasible][on_front]
         widths = _widths(front, values[feasible])
         beyond = np.where(np.ptp(front, axis=0) < widths, widths, BEYOND * widths)
@@ -148,7 +148,7 @@ class Surrogate:
             for p, is_equal in zip(fantasised_limits, equality, strict=True):
                 promising &= is_equal | (p.values[-len(pending) :] <= 0.0)
             expected_front = np.vstack([front, mean[promising]])
-            expected_front = expected_front[_nondominated(expected_front)]
+            expected_front = expected_front[_nondominated_mask(expected_front)]
         return Processes(
             scales,
             fantasised_objectives,
@@ -176,9 +176,9 @@ class Surrogate:
         X, slopes, n = features[good], observations.slopes[good][:, :, real], int(good.sum())
         feasible = observations.feasible[good]
         best = (
-            X[feasible][_nondominated(observations.objectives[good][feasible])]
+            X[feasible][_nondominated_mask(observations.objectives[good][feasible])]
             if feasible.any()
-            else X[self._nearest(observations)]
+            else X[self._least_violation_index(observations)]
         )
         apart = np.sqrt(((X[:, None] - best[None]) ** 2).sum(axis=2)).min(axis=1)
         slopes_by_output: list[Slopes | None] = []
@@ -189,7 +189,7 @@ class Surrogate:
             slopes_by_output.append(Slopes(rows, columns, slopes[rows, j]) if len(rows) else None)
         return slopes_by_output
 
-    def _nearest(self, observations: Observations) -> NDArray[np.int64]:
+    def _least_violation_index(self, observations: Observations) -> NDArray[np.int64]:
         """The index (1,) of the smallest violation, among the designs that have not failed."""
         limits = observations.limits[~observations.failed]
         violation = np.maximum(np.where(self._equality, np.abs(limits), limits), 0.0).sum(axis=1)
@@ -229,7 +229,7 @@ class Surrogate:
             return self._process(f"difference {name}", _Sample(full.points, differences), [identity])[1].hyperparameters
 
         cokriging = CoKriging.fitted_to(level, replace(full, observed_slopes=None), differences_model)
-        return scale, cokriging if better(cokriging, full) else full
+        return scale, cokriging if predicts_better(cokriging, full) else full
 
     def _guesses(self, count: int) -> list[Hyperparameters]:
         """Initial values of fits to `count` observations: slow variation and, unless that would fit noise, fast
@@ -305,7 +305,9 @@ class _ModelChoice:
         themselves, and of their slopes."""
         values, slopes = sample.values, sample.slopes
         scaled_slopes = sample.scaled_slopes(scale)
-        hyperparameters, negative = fitted(sample.features, scale.scaled(values), groups, start, scaled_slopes)
+        hyperparameters, negative = fit_hyperparameters(
+            sample.features, scale.scaled(values), groups, start, scaled_slopes
+        )
         density = scale.log_slopes(values)
         if slopes is not None:
             density += len(slopes.columns) * scale.log_slopes(values[slopes.rows])
@@ -319,7 +321,7 @@ def _widths(front: Floats, values: Floats) -> Floats:
     return np.asarray(np.where(width > 0.0, width, 1.0))
 
 
-def _nondominated(F: Floats) -> NDArray[np.bool_]:
+def _nondominated_mask(F: Floats) -> NDArray[np.bool_]:
     return np.asarray(moocore.is_nondominated(F, maximise=False, keep_weakly=False), dtype=bool)
 
 

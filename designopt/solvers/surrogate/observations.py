@@ -47,7 +47,7 @@ class Observations:
         return cls(X, objectives, limits, feasible & ~lost, lost, of_outcomes)
 
     @classmethod
-    def together(cls, parts: Sequence[Observations]) -> Observations:
+    def union(cls, parts: Sequence[Observations]) -> Observations:
         """The union of `parts`, at least one."""
         slopes = [part.slopes for part in parts if part.slopes is not None and len(part.X)]
         return cls(

@@ -122,7 +122,7 @@ class Processes:
     def acquisition_slopes(self, feature: Floats) -> tuple[float, Floats]:
         """`acquisition` of one design and its derivatives (e,) with respect to its features."""
         total, slopes = 0.0, np.zeros(len(feature))
-        all_slopes, m = self._together.slopes(feature), len(self.objectives)
+        all_slopes, m = self._stacked_processes.slopes(feature), len(self.objectives)
         if self.boxes is not None:
             mean, sd, d_mean, d_sd = (part[:m] for part in all_slopes)
             gain, by_mean, by_sd = improvement_slopes(mean, sd, self.boxes)
@@ -137,7 +137,7 @@ class Processes:
         return total, slopes
 
     @cached_property
-    def _together(self) -> StackedProcesses:
+    def _stacked_processes(self) -> StackedProcesses:
         return StackedProcesses.from_processes((*self.objectives, *self.limits))
 
 

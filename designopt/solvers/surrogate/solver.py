@@ -14,7 +14,7 @@ from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, StageEnded
 from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
-from designopt.solvers.surrogate.maximum import Bounds, Crowd, Maximum, apart, maximum
+from designopt.solvers.surrogate.maximum import Bounds, Crowd, Maximum, maximum, without_neighbours
 from designopt.solvers.surrogate.model import Surrogate
 from designopt.solvers.surrogate.observations import Observations
 from designopt.solvers.surrogate.processes import Processes
@@ -197,8 +197,8 @@ class _Search:
         """Whether nothing is asked for until all that was asked for is known, and what is `startup` is learnt."""
         if self.cost is not None and count > LEAST:  # most of the start-up's budget for cheap evaluations
             cheap = min(int((count - LEAST) / self.cost), CHEAP * d)
-            self.cheap_designs, count = _distinct(_spread(self._coordinates, cheap, rng)), LEAST
-        self._first = self._new(_distinct(_spread(self._coordinates, count, rng)))
+            self.cheap_designs, count = _distinct_rows(_spread(self._coordinates, cheap, rng)), LEAST
+        self._first = self._new_designs(_distinct_rows(_spread(self._coordinates, count, rng)))
         self._recent: deque[bool] = deque(maxlen=RECENT)
         self._jumps = False
         """Whether the last local search found jumps of the values near the front."""
@@ -245,7 +245,7 @@ class _Search:
             left = left[1:]
             self._proposals.add((outcomes.X[0] + 0.0).tobytes())
         self._pending = left
-        better = self._better(outcomes)
+        better = self._is_improvement(outcomes)
         if (way := self._ways_by_design.pop((outcomes.X[0] + 0.0).tobytes(), None)) is not None:
             self._worth[way] += better, 1.0
         if not self.starting:
@@ -260,10 +260,10 @@ class _Search:
         self.paused = self.cost is not None and self._tells < len(self._first)
         if self.paused:  # early in the search: wait for their results
             return None
-        observations = Observations.together(self._observations)
+        observations = Observations.union(self._observations)
         if int((~observations.failed).sum()) < 2:
             return self._random_design()
-        cheap = Observations.together(self._cheap) if self._cheap else None
+        cheap = Observations.union(self._cheap) if self._cheap else None
         pending = np.array(self._pending).reshape(len(self._pending), observations.X.shape[1])
         processes = self._surrogate.processes(observations, pending, cheap)
         candidate = self._best_candidate(processes, observations.X[~observations.failed])
@@ -317,10 +317,10 @@ class _Search:
             share = float(np.clip(gains[NEAR] / trials[NEAR] / (gains / trials).sum(), LEAST_NEAR, MOST_NEAR))
         near_first = self._rng.random() < share
         if near_first:
-            yield *self._near(processes, X), None
+            yield *self._nearby_processes(processes, X), None
         yield processes, None, Crowd(self._coordinates.coordinates(X))
         if not near_first:
-            yield *self._near(processes, X), None
+            yield *self._nearby_processes(processes, X), None
         yield processes, None, None
 
     def _maximum(self, processes: Processes, bounds: Bounds | None, crowd: Crowd | None = None) -> Maximum | None:
@@ -345,9 +345,9 @@ class _Search:
         apart from each other."""
         X = np.array([x for x in (best, *candidates) if x.tobytes() not in self._known_cheap]).reshape(-1, len(best))
         count = max(int(1.0 / (self.cost or 1.0)), 1)
-        return np.asarray(X[list(apart(self._coordinates.features(X), np.arange(len(X)), count))])
+        return np.asarray(X[list(without_neighbours(self._coordinates.features(X), np.arange(len(X)), count))])
 
-    def _near(self, processes: Processes, X: Floats) -> tuple[Processes, Bounds]:
+    def _nearby_processes(self, processes: Processes, X: Floats) -> tuple[Processes, Bounds]:
         """Processes of the designs around one of the front, few or many of them, and their bounding box."""
         d = X.shape[1]
         smallest, largest = np.log(5 * d), np.log(min(20 + 10 * d, 100))
@@ -361,7 +361,7 @@ class _Search:
         self._jumps = near.jump
         return near, (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
 
-    def _better(self, outcomes: Outcomes) -> bool:
+    def _is_improvement(self, outcomes: Outcomes) -> bool:
         """Whether a design enters the front, or has a smaller violation than all before while none is feasible."""
         if not self._outcomes or outcomes.failed[0]:
             return not outcomes.failed[0]
@@ -371,7 +371,7 @@ class _Search:
         F = np.concatenate([o.objectives for o in self._outcomes])[feasible]
         return bool(outcomes.feasible[0] and not np.all(outcomes.objectives[0] >= F, axis=1).any())
 
-    def _new(self, X: Floats) -> Floats:
+    def _new_designs(self, X: Floats) -> Floats:
         """The designs of `X` that are new."""
         return np.array([x for x in X + 0.0 if x.tobytes() not in self._proposals]).reshape(-1, X.shape[1])
 
@@ -380,7 +380,7 @@ class _Search:
         for _ in range(PATIENCE):
             U = self._rng.random((256, len(self._problem.space.free)))
             X = self._coordinates.designs(U)
-            X = self._new(X[self._problem.space.relation_violation(X) <= 0.0])
+            X = self._new_designs(X[self._problem.space.relation_violation(X) <= 0.0])
             if len(X):
                 return np.asarray(X[0])
         if not self._proposals:  # relations that cannot be met: the run reports it after some invalid designs
@@ -404,7 +404,7 @@ class _Search:
         return f": {'; '.join(reasons)}" if reasons else ""
 
 
-def _distinct(X: Floats) -> Floats:
+def _distinct_rows(X: Floats) -> Floats:
     """The rows of `X`, each once, in their order."""
     return np.asarray(X[np.sort(np.unique(X, axis=0, return_index=True)[1])])
 

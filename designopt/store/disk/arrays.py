@@ -67,7 +67,7 @@ def write_arrays(path: Path, arrays_by_key: Mapping[bytes, Mapping[str, NDArray[
         reference = array_reference(key)
         try:
             make_folder_durably((path / reference).parent)
-            write_durably(path / reference, _packed(arrays))
+            write_durably(path / reference, _pack(arrays))
         except OSError as error:
             raise explain(error, path) from error
         return reference
@@ -78,7 +78,7 @@ def write_arrays(path: Path, arrays_by_key: Mapping[bytes, Mapping[str, NDArray[
         return dict(zip(arrays_by_key, pool.map(write, arrays_by_key.items()), strict=True))
 
 
-def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def _pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """A file in the format of `numpy.savez`; compressible arrays are compressed."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
@@ -226,7 +226,7 @@ class _ExpandedArrays:
 _memory = _ExpandedArrays()
 
 
-def intact(path: Path, names_by_key: Mapping[bytes, Sequence[str]]) -> set[bytes]:
+def intact_keys(path: Path, names_by_key: Mapping[bytes, Sequence[str]]) -> set[bytes]:
     """The keys of `names_by_key` whose arrays are readable and contain the given names."""
 
     def sound(item: tuple[bytes, Sequence[str]]) -> bool:

@@ -100,7 +100,7 @@ def figure_names(problem: Problem) -> tuple[str, ...]:
 
 def outputs(texts: Sequence[str | None], names: Iterable[str]) -> tuple[tuple[str, ...], Floats]:
     """The figures in the journal's JSON `texts`: names, starting with `names`, and values, NaN for missing ones."""
-    alike = _alike(texts)
+    alike = _uniform_values(texts)
     if alike is not None:
         figure_names_on_record, table = alike
         output_names = tuple(dict.fromkeys(itertools.chain(names, figure_names_on_record)))
@@ -115,7 +115,7 @@ def outputs(texts: Sequence[str | None], names: Iterable[str]) -> tuple[tuple[st
     return figure_names_on_record, values.reshape(len(data), len(figure_names_on_record))
 
 
-def _alike(texts: Sequence[str | None]) -> tuple[tuple[str, ...], Floats] | None:
+def _uniform_values(texts: Sequence[str | None]) -> tuple[tuple[str, ...], Floats] | None:
     """Names and values of JSON `texts` that contain the same names in the same order, and numbers only; None for
     others."""
     first = json.loads(texts[0]) if texts and texts[0] else None

@@ -92,7 +92,7 @@ def first_damaged(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...] | None:
     return next(row for row in rows if digest(row[:-1]) != row[-1])
 
 
-def sealed(records: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def with_digests(records: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Records with their digests."""
     dumps, crc32 = marshal.dumps, zlib.crc32
     return [(*record, crc32(dumps(record, 2))) for record in records]

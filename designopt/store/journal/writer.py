@@ -19,7 +19,7 @@ from designopt.store.disk.lock import NETWORK_FILE_SYSTEMS, file_system
 from designopt.store.errors import StoreError, explained
 from designopt.store.journal.connection import connect_to_write
 from designopt.store.journal.reader import Ending, JournalReader
-from designopt.store.journal.schema import COUNTED, FORMAT, digest, names, sealed, statements
+from designopt.store.journal.schema import COUNTED, FORMAT, digest, names, statements, with_digests
 
 _SESSION = ", ".join(names("session"))
 _SEAL_SESSION = f"UPDATE session SET digest = digest({_SESSION}) WHERE id = ?"
@@ -110,7 +110,7 @@ class Journal(JournalReader):
         )  # fmt: skip
         (last,) = next(self._select("SELECT IFNULL(MAX(id), 0) FROM session"))
         self.session = int(last) + 1
-        self._at_once(_insert("session", ""), _sealed((self.session, *row)))
+        self._at_once(_insert("session", ""), _with_digest((self.session, *row)))
 
     def describe_session(self, executor: str, workers: int) -> None:
         """Record the executor of the session."""
@@ -145,7 +145,7 @@ class Journal(JournalReader):
         if recorded_number is not None:
             return recorded_number
         with explained(self.path), self._transaction():
-            self._db.execute(_insert("stage", ""), _sealed((number, name)))
+            self._db.execute(_insert("stage", ""), _with_digest((number, name)))
         self._new["stage"] += 1
         return number
 
@@ -154,7 +154,7 @@ class Journal(JournalReader):
         begins = np.flatnonzero(np.diff(designs, prepend=designs[:1] - 2) != 1)
         counts = np.diff(begins, append=len(designs))
         runs = zip((begins + first).tolist(), designs[begins].tolist(), counts.tolist(), strict=True)
-        self._add(_POINT, sealed((stage, *run) for run in runs))
+        self._add(_POINT, with_digests((stage, *run) for run in runs))
 
     def add_designs(self, first: int, X: Floats, violation: Floats) -> None:
         """New designs, numbered from `first`; a choice is stored as its value in JSON, which distinguishes 1 and
@@ -164,16 +164,16 @@ class Journal(JournalReader):
             if p.kind != "real":
                 columns[j] = [json.dumps(p.values[int(x)]) if p.kind == "choice" else int(x) for x in columns[j]]
         numbers = range(first, first + len(X))
-        self._add(self._design, sealed(zip(numbers, *columns, (violation + 0.0).tolist(), strict=True)))
+        self._add(self._design, with_digests(zip(numbers, *columns, (violation + 0.0).tolist(), strict=True)))
 
     def add_evaluations(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Evaluations: rows (key, kind, design, number, status, reason, outputs JSON, message, wall, cpu, attempts,
         session, worker, finished, array reference)."""
-        self._add(_EVALUATION, sealed(rows))
+        self._add(_EVALUATION, with_digests(rows))
 
     def replace_evaluations(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Evaluations as in `add_evaluations`, in place of the recorded ones with the same keys."""
-        self._add(_REPLACED, sealed(rows))
+        self._add(_REPLACED, with_digests(rows))
 
     def forget(self, keys: Sequence[bytes]) -> None:
         """Delete the evaluations `keys`: they are computed again."""
@@ -184,25 +184,25 @@ class Journal(JournalReader):
     def add_attempt(self, key: bytes, number: int, worker: str, outcome: str, detail: str) -> None:
         """An attempt without a result, or with a result already recorded."""
         row = (key, number, self.session, worker, float(time.time()), outcome, detail)
-        self._add(_ATTEMPT, [_sealed(row)])
+        self._add(_ATTEMPT, [_with_digest(row)])
 
     def add_printed(self, key: bytes, text: str) -> None:
         """The end of the output printed by the evaluation `key`."""
-        self._add(_PRINTED, [_sealed((key, text))])
+        self._add(_PRINTED, [_with_digest((key, text))])
 
     def add_event(self, kind: str, text: str) -> None:
         """A notable event."""
         self._events += 1
-        self._add(_EVENT, [_sealed((self._events, float(time.time()), self.session, kind, text))])
+        self._add(_EVENT, [_with_digest((self._events, float(time.time()), self.session, kind, text))])
 
     def set_ending(self, stage: int, ending: Ending) -> None:
         """The stage ended at its time limit."""
         row = (stage, int(ending.tells), int(ending.asks), json.dumps(sorted(ending.missing)), float(ending.wall))
-        self._add(_ENDING, [_sealed(row)])
+        self._add(_ENDING, [_with_digest(row)])
 
     def set_usage(self, stage: int, wall: float) -> None:
         """Time spent on `stage` by this session so far (s)."""
-        self._add(_USAGE, [_sealed((self.session, stage, float(wall)))])
+        self._add(_USAGE, [_with_digest((self.session, stage, float(wall)))])
 
     def set_arrays(self, key: bytes, reference: str | None) -> None:
         """The arrays of the evaluation `key` are in the file `reference`."""
@@ -262,7 +262,7 @@ class Journal(JournalReader):
         self._db.executemany(change, [{"new": count, "table": table} for table, count in new.items() if count])
 
 
-def _sealed(record: tuple[Any, ...]) -> tuple[Any, ...]:
+def _with_digest(record: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*record, digest(record))
 
 

@@ -53,7 +53,7 @@ class LimitActivity(NamedTuple):
         return np.isfinite(self.margin)
 
     @property
-    def broken(self) -> Mask:
+    def violated(self) -> Mask:
         """Mask (n,) of the designs that violate it."""
         return np.asarray(self.has_value & (self.margin < 0.0))
 

@@ -108,7 +108,7 @@ class Choices:
         stages = [stage for stage in self.study.stages if not stage.baseline]
         if not rows_by_label or (stages and all(stage.solver.plugin.has_indices for stage in stages)):
             return None
-        rules = [decision.label(choice) for choice in self.study.choose] or ["compromise"]
+        rules = [*(decision.label(choice) for choice in self.study.choose), "compromise"]
         label = next((name for name in rules if name in rows_by_label), next(iter(rows_by_label)))
         return label, rows_by_label[label]
 

@@ -51,7 +51,7 @@ class Column:
 def columns(problem: Problem, designs: RecordedDesigns) -> list[Column]:
     """The columns of the table of all designs of `problem`. A name already in use gets an underscore."""
     outcomes = designs.outcomes
-    table_columns = [Column("design", "design", "integer", _plain(np.arange(len(outcomes))))]
+    table_columns = [Column("design", "design", "integer", _plain_values(np.arange(len(outcomes))))]
     table_columns += _parameters(problem, outcomes.X)
     table_columns += [
         Column(
@@ -67,10 +67,14 @@ def columns(problem: Problem, designs: RecordedDesigns) -> list[Column]:
     ]
     table_columns += [
         Column("violation", "violation", "number", _numbers(outcomes.violation), meaning="0 for a feasible design"),
-        Column("feasible", "feasible", "boolean", _plain(outcomes.feasible)),
-        Column("stage", "stage", "string", _plain(designs.stage), meaning="that proposed the design first"),
+        Column("feasible", "feasible", "boolean", _plain_values(outcomes.feasible)),
+        Column("stage", "stage", "string", _plain_values(designs.stage), meaning="that proposed the design first"),
         Column(
-            "ask", "ask", "integer", _plain(_asks(designs)), meaning="position in the sequence of the stage, from 0"
+            "ask",
+            "ask",
+            "integer",
+            _plain_values(_asks(designs)),
+            meaning="position in the sequence of the stage, from 0",
         ),
     ]
     for k, scenario in enumerate(problem.scenarios):
@@ -235,8 +239,8 @@ def _figures(problem: Problem, designs: RecordedDesigns, k: int, scenario: str) 
     status, reason, wall = designs.status[:, k], designs.reason[:, k], designs.wall[:, k]
     return [
         *figure_columns,
-        Column(f"status@{scenario}", "status", "string", _plain(status), scenario=scenario),
-        Column(f"reason@{scenario}", "reason", "string", _plain(reason), scenario=scenario),
+        Column(f"status@{scenario}", "status", "string", _plain_values(status), scenario=scenario),
+        Column(f"reason@{scenario}", "reason", "string", _plain_values(reason), scenario=scenario),
         Column(f"wall@{scenario}", "wall", "number", _numbers(wall), unit="s", scenario=scenario),
     ]
 
@@ -256,7 +260,7 @@ def _numbers(values: NDArray[Any]) -> Values:
     return lambda rows: [None if v != v else v for v in values[rows].tolist()]
 
 
-def _plain(values: NDArray[Any]) -> Values:
+def _plain_values(values: NDArray[Any]) -> Values:
     return lambda rows: values[rows].tolist()
 
 

@@ -121,7 +121,7 @@ def read_neighbours(
 ) -> ToleranceResults | None:
     """The recorded neighbours of the designs `X` (n, d), which have `numbers` in the journal of `problem`, scored by
     `scoring_problem`; None without any."""
-    problem, scoring_problem = problem.unshifted, scoring_problem.unshifted
+    problem, scoring_problem = problem.without_shifts, scoring_problem.without_shifts
     s = len(problem.scenarios)
     counts: dict[int, int] = {}
     for design, number in journal.evaluations("design, number", "neighbour"):
@@ -131,8 +131,10 @@ def read_neighbours(
         return None
     k = max(counts[int(number)] for number in numbers[rows])
     N = neighbours(problem, tolerances, X[rows], k, seed)
-    planned = np.array([[i < counts[int(number)] for i in range(k)] for number in numbers[rows]])
-    outcomes, is_recorded = _outcomes(journal, problem, scoring_problem, N.reshape(len(rows) * k, -1), planned.ravel())
+    is_planned = np.array([[i < counts[int(number)] for i in range(k)] for number in numbers[rows]])
+    outcomes, is_recorded = _outcomes(
+        journal, problem, scoring_problem, N.reshape(len(rows) * k, -1), is_planned.ravel()
+    )
     signs = np.array([o.sign for o in scoring_problem.objectives])
     objectives = np.where(outcomes.failed[:, None], np.nan, signs * outcomes.objectives).reshape(len(rows), k, -1)
     names = tuple(tolerance.parameter for tolerance in tolerances.of)

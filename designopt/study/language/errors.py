@@ -35,7 +35,7 @@ class StudyError(Exception):
         super().__init__(printable(render_text(self.issues)))
 
 
-def short(text: str, limit: int = 600) -> str:
+def abbreviate(text: str, limit: int = 600) -> str:
     """`text`, with its middle omitted if it is longer than `limit`."""
     return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from designopt.plugin import closest
-from designopt.study.language.errors import Issue, error_line, short
+from designopt.study.language.errors import Issue, abbreviate, error_line
 from designopt.study.language.yaml import Node, Span, inner_offset, locate
 
 Path = tuple[str | int, ...]
@@ -75,11 +75,11 @@ def issues(findings: Iterable[Finding], root: Node) -> list[Issue]:
 
 
 def _issue(finding: Finding, root: Node) -> Issue:
-    path = ".".join(short(str(step), 80) for step in finding.path)
+    path = ".".join(abbreviate(str(step), 80) for step in finding.path)
     span, column = _span(finding, root)
     lines = span.source.lines
-    message = short(finding.message) + (
-        _elsewhere(finding.contradiction, root) if finding.contradiction is not None else ""
+    message = abbreviate(finding.message) + (
+        _position_text(finding.contradiction, root) if finding.contradiction is not None else ""
     )
     if not lines:
         return Issue(span.source.name, None, None, None, path, message)
@@ -93,7 +93,7 @@ def _issue(finding: Finding, root: Node) -> Issue:
     return Issue(span.source.name, line + 1, start + 1, max(end, start + 1) + 1, path, message, error_line(text))
 
 
-def _elsewhere(path: Path, root: Node) -> str:
+def _position_text(path: Path, root: Node) -> str:
     """The position of the entry at `path` in parentheses; its path if it is not in a file."""
     span, _ = _span(Finding(path, ""), root)
     if not span.source.lines:

@@ -119,7 +119,7 @@ def _power(name: str, power: float) -> str:
     return name if power == 1.0 else f"{name}^{power:g}"
 
 
-def raised(unit: str, power: float) -> str:
+def power_unit(unit: str, power: float) -> str:
     """The unit of a value in `unit` raised to `power`."""
     factors = split(unit)
     if factors is None:
@@ -139,7 +139,7 @@ def product(a: str, b: str, power: float = 1.0) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _quick(unit: str) -> tuple[float, Dimension] | None:
+def _quick_unit(unit: str) -> tuple[float, Dimension] | None:
     factors = split(unit)
     if factors is None:
         return None
@@ -205,7 +205,7 @@ def _pint_unit(unit: str) -> Any:
 
 def check(unit: str) -> None:
     """Raise `UnitError` if `unit` does not exist."""
-    if unit and _quick(unit) is None:
+    if unit and _quick_unit(unit) is None:
         _pint_unit(unit)
 
 
@@ -220,7 +220,7 @@ def measure(unit: str) -> Measure | None:
 
     Raises `UnitError` if it does not exist.
     """
-    if (quick_measure := _quick(unit)) is not None:
+    if (quick_measure := _quick_unit(unit)) is not None:
         return quick_measure[0], (*quick_measure[1], 0.0, 0.0, 0.0)
     pint_unit = _pint_unit(unit)
     dimension = {name: float(power) for name, power in pint_unit.dimensionality.items()}
@@ -236,7 +236,7 @@ def same_dimension(a: str, b: str) -> bool:
     if a == b:
         check(a)
         return True
-    quick_a, quick_b = _quick(a), _quick(b)
+    quick_a, quick_b = _quick_unit(a), _quick_unit(b)
     if quick_a is not None and quick_b is not None:
         return all(math.isclose(x, y, abs_tol=1e-9) for x, y in zip(quick_a[1], quick_b[1], strict=True))
     return bool(_pint_unit(a).dimensionality == _pint_unit(b).dimensionality)
@@ -252,8 +252,10 @@ def factor_offset(from_unit: str, to_unit: str) -> tuple[float, float]:
         check(from_unit)
         return 1.0, 0.0
     if not same_dimension(from_unit, to_unit):
-        raise UnitError(f"{named(from_unit)} cannot be converted to {named(to_unit)}{_suggestion(from_unit, to_unit)}")
-    a, b = _quick(from_unit), _quick(to_unit)
+        raise UnitError(
+            f"{unit_text(from_unit)} cannot be converted to {unit_text(to_unit)}{_suggestion(from_unit, to_unit)}"
+        )
+    a, b = _quick_unit(from_unit), _quick_unit(to_unit)
     if a is not None and b is not None:
         return _tidy(a[0] / b[0]), 0.0
     registry, source, target = _registry(), _pint_unit(from_unit), _pint_unit(to_unit)
@@ -298,7 +300,7 @@ def _suggestion(unit: str, target: str) -> str:
     return f"; did you mean '{near}'?" if near and same_dimension(near, target) else ""
 
 
-def named(unit: str) -> str:
+def unit_text(unit: str) -> str:
     """The unit in a sentence: ``'N/m'``, or "a plain number" for none."""
     return f"'{unit}'" if unit else "a plain number"
 

@@ -17,7 +17,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner
 
-from designopt.study.language.errors import Issue, StudyError, error_line, short
+from designopt.study.language.errors import Issue, StudyError, abbreviate, error_line
 
 
 class _PureParser(Reader, Scanner, Parser):
@@ -151,7 +151,7 @@ def parse(text: str, name: str) -> Node:
         return _Builder(source).document(_events(parser))
     except pyyaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line, column = _inside(source, *((mark.line, mark.column) if mark else (0, 0)))
+        line, column = _position_within_text(source, *((mark.line, mark.column) if mark else (0, 0)))
         tab = source.lines[line][column : column + 1] == "\t" or "tab character" in str(error.problem)
         if (key := _without_colon(source.lines, line)) and any(sign in str(error.problem) for sign in _COLON):
             raise _error(source, *key[:2], f"not valid YAML here; is a ':' missing after '{key[2]}'?") from None
@@ -234,7 +234,7 @@ def _syntax(error: pyyaml.MarkedYAMLError, lines: Sequence[str], line: int, colu
     return f"not valid YAML: {problem}{' ' if context else ''}{context}{hint}"
 
 
-def _inside(source: Source, line: int, column: int) -> tuple[int, int]:
+def _position_within_text(source: Source, line: int, column: int) -> tuple[int, int]:
     """The position itself, or the end of the last line with text if the parser stopped after it."""
     while line > 0 and (line >= len(source.lines) or not source.lines[line].strip()):
         line -= 1
@@ -245,7 +245,7 @@ def _inside(source: Source, line: int, column: int) -> tuple[int, int]:
 def _error(source: Source, line: int, column: int, message: str, length: int = 1) -> StudyError:
     text = source.lines[line] if line < len(source.lines) else ""
     return StudyError(
-        [Issue(source.name, line + 1, column + 1, column + 1 + length, "", short(message), error_line(text))]
+        [Issue(source.name, line + 1, column + 1, column + 1 + length, "", abbreviate(message), error_line(text))]
     )
 
 
@@ -382,7 +382,8 @@ class _Builder:
 
     def _refuse_tag(self, event: Any) -> None:
         if event.tag is not None:
-            raise self._fail(event, f"tags ('{_tag(event.tag)}') are not allowed")
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            raise self._fail(event, f"tags ('{tag}') are not allowed")
 
     def _span(self, event: Any) -> Span:
         start, end = event.start_mark, event.end_mark
@@ -390,10 +391,6 @@ class _Builder:
 
     def _fail(self, event: Any, message: str, length: int = 1) -> StudyError:
         return _error(self.source, event.start_mark.line, event.start_mark.column, message, length)
-
-
-def _tag(tag: str) -> str:
-    return tag.replace("tag:yaml.org,2002:", "!!")
 
 
 def plain_scalar(text: str) -> Any:

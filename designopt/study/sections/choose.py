@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 from pydantic import WrapValidator
 
 from designopt.plugin import Quantity
-from designopt.study.language.checking.refusals import refused, wrong_kind
+from designopt.study.language.checking.refusals import value_error, wrong_kind
 from designopt.study.language.checking.words import JsonKeywords
 from designopt.study.language.findings import Path, nearest
 from designopt.study.language.units import Amount
@@ -81,15 +81,15 @@ def _rule(value: Any, handler: Any) -> tuple[str, Mapping[str, Any]]:
     if not alone and not isinstance(value, Mapping):
         raise wrong_kind("a rule such as knee or {topsis: {norm: vector}}", value)
     if not alone and len(value) != 1:
-        raise refused(f"one rule is expected here, not {len(value)}; write each as an item of the list")
+        raise value_error(f"one rule is expected here, not {len(value)}; write each as an item of the list")
     method, settings = (value, {}) if alone else next(iter(value.items()))
     if method not in get_args(Method):
         message = f"'{method[:40]}' is not one of {', '.join(get_args(Method))}{nearest(method, get_args(Method))}"
-        raise refused(message, key=None if alone else method)
+        raise value_error(message, key=None if alone else method)
     if alone and method == "nearest_to":
-        raise refused("give the values to approach: {nearest_to: {objective: value}}")
+        raise value_error("give the values to approach: {nearest_to: {objective: value}}")
     if alone and method == "epsilon_constraint":
-        raise refused("give the limits: {epsilon_constraint: {of: objective, within: {objective: value}}}")
+        raise value_error("give the limits: {epsilon_constraint: {of: objective, within: {objective: value}}}")
     return method, handler({method: settings})[method]
 
 

@@ -131,7 +131,7 @@ class Context:
         except InvalidSetting as error:
             self.setting(error, plugin, path)
         except Exception as error:
-            self.failed(plugin, error, path)
+            self.add_failure(plugin, error, path)
         else:
             return use
         return None
@@ -150,7 +150,7 @@ class Context:
             position = ":".join(str(part) for part in (issue.file, issue.line, issue.column) if part is not None)
             self.add(setting_path, f"{position}: {issue.path + ': ' if issue.path else ''}{issue.message}")
 
-    def checked(self, value: Any, field: Field | None, path: Path) -> Any:
+    def check_value(self, value: Any, field: Field | None, path: Path) -> Any:
         """The value at `path` in the model's form, any value without a declaration; None if it is invalid."""
         if field is None:
             return value
@@ -162,7 +162,7 @@ class Context:
         self.findings.extend(finding.below(path) for finding in findings)
         return None if findings else setting
 
-    def failed(self, plugin: Plugin, error: Exception, path: Path) -> None:
+    def add_failure(self, plugin: Plugin, error: Exception, path: Path) -> None:
         """Record that code of `plugin`, whose section is at `path`, failed: in one line with its position."""
         self.add(path, f"{plugin.name}: {error_line(error)}", at="use")
 
@@ -190,7 +190,7 @@ class Context:
             self.add(path, f"incompatible units: {error}")
             return None
         if not math.isfinite(value):
-            self.add(path, f"the number is too large in {units.named(unit)}")
+            self.add(path, f"the number is too large in {units.unit_text(unit)}")
             return None
         return value
 

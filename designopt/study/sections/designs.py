@@ -43,7 +43,7 @@ class ListedDesigns:
     path: Path
     rows: tuple[Row, ...]
 
-    def resolved(self, designs: Sequence[Mapping[str, Any]]) -> Use[SolverPlugin]:
+    def resolve(self, designs: Sequence[Mapping[str, Any]]) -> Use[SolverPlugin]:
         """The solver with `designs` in the study's units, from any source."""
         return replace(self.use, settings={**self.use.settings, "designs": list(designs), "table": None})
 
@@ -158,7 +158,7 @@ def in_space(ctx: Context, designs: ListedDesigns, parameters: Sequence[DesignVa
     free = [p.name for p in parameters if p.kind != "fixed"]
     if not designs.rows and free and ctx.sound(designs.path):
         ctx.add(designs.path, f"{', '.join(free[:20])} vary: give 'designs' or 'table', or fix them", at="use")
-    return designs.resolved([_design(ctx, row, parameter_of) for row in designs.rows if not ctx.full])
+    return designs.resolve([_design(ctx, row, parameter_of) for row in designs.rows if not ctx.full])
 
 
 def _design(ctx: Context, row: Row, parameters: Mapping[str, DesignVariable]) -> dict[str, Any]:
@@ -182,13 +182,13 @@ def _design(ctx: Context, row: Row, parameters: Mapping[str, DesignVariable]) ->
 def _parameter_value(ctx: Context, value: Any, p: DesignVariable, path: Path) -> Any:
     """The value of `p` for `value`; None, with a finding, if there is none."""
     before = len(ctx.findings)
-    parameter_value = _real(ctx, value, p, path) if p.kind == "real" else activating_value(ctx, value, p, path)
+    parameter_value = _real_number(ctx, value, p, path) if p.kind == "real" else activating_value(ctx, value, p, path)
     if parameter_value is None and len(ctx.findings) == before:
         ctx.add(path, f"'{p.name}' cannot be {value_text(value)}{alternatives_text(value, p)}")
     return parameter_value
 
 
-def _real(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | None:
+def _real_number(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         ctx.add(path, f"expected a number, not {value_text(value)}")
         return None
@@ -223,7 +223,7 @@ def space_of(
         designs = [_model_inputs(ctx, row, model, inputs) for row in item.rows if not ctx.full]
         for design in designs:
             design |= {name: defaults[name] for name in names if name in defaults and name not in design}
-        uses.append(item.resolved(designs))
+        uses.append(item.resolve(designs))
         for design in designs:
             for name, value in design.items():
                 if name != "name":
@@ -259,7 +259,7 @@ def _model_inputs(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[st
             if not name.isidentifier():
                 ctx.add(path, "the name of a parameter has only letters, digits and underscores", key="")
                 continue
-            setting = _undeclared_value(ctx, value, model, path) if item is None else ctx.checked(value, item, path)
+            setting = _undeclared_value(ctx, value, model, path) if item is None else ctx.check_value(value, item, path)
             if setting is not None and not isinstance(setting, (str, int, float, bool)):
                 words = type_words(item.annotation) if item else type(setting).__name__
                 ctx.add(path, f"a design consists of numbers and words, not values of type {words}")

@@ -174,7 +174,7 @@ def _unit(ctx: Context, section: Mapping[str, Any], path: Path) -> str | None:
     return "" if unit == "1" else unit
 
 
-def _over(ctx: Context, section: Mapping[str, Any], path: Path, scenarios: int) -> Use[AggregationPlugin] | None:
+def _aggregation(ctx: Context, section: Mapping[str, Any], path: Path, scenarios: int) -> Use[AggregationPlugin] | None:
     if "over" not in section:
         return ctx.use(AggregationPlugin, Part("worst" if scenarios > 1 else "nominal", {}, bare=True), path)
     return ctx.use(AggregationPlugin, section["over"], (*path, "over"))
@@ -189,7 +189,7 @@ def objectives(ctx: Context, sections: list[Any], namespace: Namespace, scenario
         if section is None or ctx.full:
             continue
         _unique(ctx, section["name"], names, path, "objective")
-        over = _over(ctx, section, path, scenarios)
+        over = _aggregation(ctx, section, path, scenarios)
         directions = [key for key in ("minimize", "maximize") if key in section]
         if len(directions) != 1:
             if directions:
@@ -223,7 +223,7 @@ def constraints(ctx: Context, sections: list[Any], namespace: Namespace, scenari
         if section is None or ctx.full:
             continue
         _unique(ctx, section["name"], names, path, "constraint")
-        over = _over(ctx, section, path, scenarios)
+        over = _aggregation(ctx, section, path, scenarios)
         consistent = _stated_limits(ctx, section, path)
         stated_unit = _unit(ctx, section, path)
         figure = _expression(ctx, namespace, section["of"], stated_unit, (*path, "of"), (*path, "unit"))

@@ -65,7 +65,7 @@ def _mistakes(ctx: Context, model: Use[ModelPlugin], check: Any, about: Any) -> 
     except InvalidSetting as error:
         mistakes.append(error)
     except Exception as error:
-        ctx.failed(model.plugin, error, ("model",))
+        ctx.add_failure(model.plugin, error, ("model",))
     return mistakes
 
 

@@ -29,7 +29,7 @@ def plots(ctx: Context, section: Mapping[str, Any] | None) -> list[Use[ReportPlu
     return report_parts
 
 
-def chosen(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> list[Choice]:
+def choice_rules(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> list[Choice]:
     """The rules that select designs of the front."""
     return choices(ctx, (section or {}).get("choose") or [], goals, ("report", "choose"))
 

@@ -12,10 +12,10 @@ from pydantic import WrapValidator
 
 from designopt.plugin import Kind, Plugin, PluginError, Quantity, find, names
 from designopt.study.language.checking.part import NamedPart, PartSection
-from designopt.study.language.checking.refusals import is_number, refused, wrong_kind
+from designopt.study.language.checking.refusals import is_number, value_error, wrong_kind
 from designopt.study.language.checking.settings import json_schema, settings_type
 from designopt.study.language.checking.values import Checked, known_checker
-from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, short_forms, spelled
+from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, short_forms, spell_out_range
 from designopt.study.language.units import Amount
 from designopt.study.sections.choose import Rule
 from designopt.study.sections.execution.cluster import Memory
@@ -65,8 +65,8 @@ def _parameter(value: Any, handler: Any) -> Any:
     if value is None:
         raise wrong_kind("a mapping with 'low' and 'high', 'values' or 'value'", value)
     if isinstance(value, str) and (ends := _RANGE.fullmatch(value)):
-        raise refused(f"{value!r} is a text; write the range as [{ends[1]}, {ends[2]}]")
-    value = spelled(value)
+        raise value_error(f"{value!r} is a text; write the range as [{ends[1]}, {ends[2]}]")
+    value = spell_out_range(value)
     return handler(value if isinstance(value, Mapping) else {"value": value})
 
 
@@ -114,17 +114,17 @@ def _as_mapping(text: str) -> str:
         left, comparison, right = limit.groups()
         if (upper := _COMPARISON.fullmatch(right)) is not None:  # 1 <= sag <= 10 mm
             low, high = (left, upper[3]) if comparison[0] in "<≤" else (upper[3], left)
-            return f"{{of: {_quoted(upper[1])}, min: {_quoted(low)}, max: {_quoted(high)}}}"
+            return f"{{of: {_quote(upper[1])}, min: {_quote(low)}, max: {_quote(high)}}}"
         is_reversed = _AMOUNT.fullmatch(left) is not None
         of, amount = (right, left) if is_reversed else (left, right)
-        return f"{{of: {_quoted(of)}, {_SIDES[comparison[0]][is_reversed]}: {_quoted(amount)}}}"
+        return f"{{of: {_quote(of)}, {_SIDES[comparison[0]][is_reversed]}: {_quote(amount)}}}"
     direction, _, expression = text.strip().partition(" ")
     if direction.casefold() in ("minimize", "minimise", "maximize", "maximise") and expression:
-        return f"{{{direction.casefold()[:6]}ze: {_quoted(expression)}}}"
-    return f"{{minimize: {_quoted(text)}}}, or as a limit {{of: {_quoted(text)}, max: 1}}"
+        return f"{{{direction.casefold()[:6]}ze: {_quote(expression)}}}"
+    return f"{{minimize: {_quote(text)}}}, or as a limit {{of: {_quote(text)}, max: 1}}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """`text` as a value between braces, which a comma, bracket or colon would end."""
     return f'"{text}"' if re.search(r"[,\[\]{}:#]", text) else text
 
@@ -141,7 +141,7 @@ def _figure_name(value: Any, handler: Any) -> Any:
     section = handler(value)
     if "name" not in section:
         why = f"'{texts[0][:40]}' is not a name; give one" if texts else "name in results"
-        raise refused(f"'name' is missing ({why})")
+        raise value_error(f"'name' is missing ({why})")
     return section
 
 

@@ -312,7 +312,7 @@ def _value(ctx: Context, value: Any, parameter: DesignVariable, field: Field | N
         if number and (parameter.factor, parameter.offset) != (1.0, 0.0)
         else value
     )
-    model_value = ctx.checked(in_model, field, path)
+    model_value = ctx.check_value(in_model, field, path)
     return model_value if model_value is None or in_model is value else float(value)
 
 

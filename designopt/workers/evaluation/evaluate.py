@@ -27,7 +27,7 @@ from designopt.plugin import (
     ProgramFailed,
     Unusable,
     find,
-    permitted,
+    permission_of,
 )
 from designopt.plugin.calling import code_of
 from designopt.problem import STATUSES, Problem, derivative_name
@@ -110,7 +110,7 @@ class Evaluator:
         try:
             built = model.build()
             if model.plugin.has_runs:
-                built.prepare(permitted(model, permission, built))
+                built.prepare(permission_of(model, permission, built))
             elif model.plugin.has_prepare:
                 built.prepare()
         except CannotRun:
@@ -171,7 +171,7 @@ class Evaluator:
         def answer() -> Any:
             array_names = (self._array_names(arrays),) if self.takes_arrays else ()
             return self.model.evaluate(
-                design, self.scenarios[scenario].values, *array_names, **self._special(scenario, seed)
+                design, self.scenarios[scenario].values, *array_names, **self._named_arguments(scenario, seed)
             )
 
         with self._with_options():
@@ -185,7 +185,7 @@ class Evaluator:
 
         return with_study_settings(self.options)
 
-    def _special(self, scenario: int, seed: int | None) -> dict[str, Any]:
+    def _named_arguments(self, scenario: int, seed: int | None) -> dict[str, Any]:
         """Named arguments of a model's methods: the prepared data of the scenario, and random numbers."""
         special: dict[str, Any] = {} if self.prepared is None else {"prepared": self.prepared.for_scenario(scenario)}
         return special | ({"rng": np.random.default_rng(seed)} if self.takes_rng else {})
@@ -266,7 +266,9 @@ class Evaluator:
     def _derivatives(self, design: Mapping[str, Any], scenario: int, seed: int | None) -> dict[str, float]:
         """The model's derivatives with respect to the real parameters, by the names of their records."""
         try:
-            gradient = self.model.gradient(design, self.scenarios[scenario].values, **self._special(scenario, seed))
+            gradient = self.model.gradient(
+                design, self.scenarios[scenario].values, **self._named_arguments(scenario, seed)
+            )
         except Diverged:  # there is a result, but no derivative here
             return {}
         outputs = [name for name in gradient if name in self.outputs or not self.outputs]
@@ -318,7 +320,9 @@ class Evaluator:
             rows = range(first, min(first + self.batch_size, len(designs)))
             if len(rows) > 1:
                 begin(Position.TOGETHER)
-                together = self._together([designs[i] for i in rows], [scenarios[i] for i in rows], chunk.arrays)
+                together = self._evaluate_together(
+                    [designs[i] for i in rows], [scenarios[i] for i in rows], chunk.arrays
+                )
                 if together is not None:
                     yield from together
                     continue
@@ -327,7 +331,7 @@ class Evaluator:
                 seed = chunk.seeds[i] if self.takes_rng else None
                 yield self.evaluate(designs[i], scenarios[i], chunk.arrays, seed=seed, recording=True)
 
-    def _together(
+    def _evaluate_together(
         self, designs: Sequence[Mapping[str, Any]], scenarios: Sequence[int], arrays: Sequence[str]
     ) -> list[Evaluation] | None:
         """Several evaluations in one call of the model; None if it raised: then each is evaluated alone."""

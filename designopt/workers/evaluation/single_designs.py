@@ -11,7 +11,7 @@ import numpy as np
 from designopt import evaluation_progress
 from designopt.plugin import Permission, PluginError
 from designopt.problem import ENDED_WITH_CAUSE, Problem, evaluation_seed, figure_unit
-from designopt.problem.scoring import aggregate, limited
+from designopt.problem.scoring import aggregate, limited_values
 from designopt.study.stated_units import in_words, stated_value
 from designopt.study.study import StudyDefinition
 from designopt.workers.evaluation.evaluate import NO_PERMISSION, Evaluation, Evaluator
@@ -99,7 +99,7 @@ def _score(problem: Problem, outputs: Sequence[Mapping[str, float]]) -> str:
     ]
     for c in problem.constraints:
         if c.expression.names <= names:
-            low, high = (float(end[0]) for end in limited(problem, c, figures, 1))
+            low, high = (float(end[0]) for end in limited_values(problem, c, figures, 1))
             for value, limit, sign, is_violated in (
                 (low, c.minimum, "≥", c.minimum is not None and low < c.minimum),
                 (high, c.maximum, "≤", c.maximum is not None and high > c.maximum),

@@ -49,7 +49,7 @@ class BatchSystem:
         if jobs:
             _run([self.cancel_command, *jobs])
 
-    def absent(self) -> str:
+    def missing_command(self) -> str:
         """The first command that is not on the path; "" if all are."""
         commands = (self.submit_command, self.cancel_command, self.look.split()[0])
         return next((c for c in commands if shutil.which(c) is None), "")

@@ -31,7 +31,7 @@ from designopt.workers.carriers.carrier import Ends
 from designopt.workers.carriers.tasks import Tasks
 from designopt.workers.pools.batch import SYSTEMS, BatchError, BatchSystem
 from designopt.workers.pools.certificates import temporary_security
-from designopt.workers.pools.connection import CLOSE_WAIT, LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
+from designopt.workers.pools.connection import CLOSE_WAIT, LEAVING, SCHEDULER_OPTIONS, SETTINGS, suppress_messages
 from designopt.workers.pools.scratch import scratch_folder
 from designopt.workers.remote import dask_worker
 from designopt.workers.remote.dask_worker import RETIREMENT
@@ -135,8 +135,8 @@ class Jobs:
 
     def _start(self) -> None:
         """The scheduler, with certificates of the same lifetime."""
-        self._exits.enter_context(silent("distributed"))
-        self._exits.enter_context(silent("dask_jobqueue"))
+        self._exits.enter_context(suppress_messages("distributed"))
+        self._exits.enter_context(suppress_messages("dask_jobqueue"))
         try:
             self._logs.mkdir(exist_ok=True)
             self._exits.callback(self._remove_empty_logs)
@@ -276,7 +276,7 @@ class Jobs:
                 job.running = job.running or time_now
         late = [job for job in self._jobs if job.running and not job.had_workers and time_now - job.running > ARRIVAL]
         if late and not any(job.had_workers for job in self._jobs):
-            raise self._hopeless(
+            raise self._job_error(
                 f"job {late[0].number} has run for {ARRIVAL:.0f} s without a worker; can its workers reach "
                 f"{self._cluster.scheduler_address}? (execution.cluster.interface names the network)"
             )
@@ -286,9 +286,9 @@ class Jobs:
             return
         self._failed_starts += 1
         if self._failed_starts >= FAILED_JOBS:
-            raise self._hopeless(f"{self._failed_starts} jobs ended before a worker appeared")
+            raise self._job_error(f"{self._failed_starts} jobs ended before a worker appeared")
 
-    def _hopeless(self, text: str) -> WorkersError:
+    def _job_error(self, text: str) -> WorkersError:
         last_words = self._last_words()
         parts = [text, *([f"the end of {last_words[0]}:\n{last_words[1]}\n"] if last_words else [])]
         text = "; ".join([*parts, f"their output is in {self._logs}", f"the queue shows with: {self._system.look}"])
@@ -312,7 +312,7 @@ class Jobs:
             except BatchError as error:
                 self._refusal_time = time.monotonic()
                 if not self._jobs:
-                    raise self._hopeless(f"the job was rejected: {error}") from error
+                    raise self._job_error(f"the job was rejected: {error}") from error
                 text = (
                     f"a job was rejected ({error}); {len(self._jobs)} of {self._target} are running, it will be "
                     "resubmitted"
@@ -372,7 +372,7 @@ def _check(cluster: Cluster, system: BatchSystem, path: Path, timeout: float | N
     except ImportError as error:
         text = f"execution.cluster needs {error.name}: pip install 'designopt[cluster]'"
         raise WorkersError(text, path) from error
-    if command := system.absent():
+    if command := system.missing_command():
         raise WorkersError(
             f"execution.cluster: {system.name} needs the command {command}, which is not on the path; "
             "run the study on a login node of the cluster, or with --workers on this machine",

@@ -80,7 +80,7 @@ class ExistingScheduler:
     def __init__(self, run: str, address: str, path: Path, *, insecure: bool, folder: Path | None = None) -> None:
         self._run = run
         self._exits = contextlib.ExitStack()
-        self._exits.enter_context(silent("distributed"))
+        self._exits.enter_context(suppress_messages("distributed"))
         self.client: Any
         try:
             try:
@@ -188,7 +188,7 @@ def _unreachable(address: str, error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def silent(name: str) -> Iterator[None]:
+def suppress_messages(name: str) -> Iterator[None]:
     """Suppress messages of this logger."""
     loggers = [logging.getLogger(name), logging.getLogger(f"{name}.client")]
     before = [logger.level for logger in loggers]

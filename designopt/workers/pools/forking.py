@@ -74,7 +74,7 @@ _idle_origin: _Origin | None = None
 
 
 @contextlib.contextmanager
-def forked() -> Iterator[None]:
+def fork_workers() -> Iterator[None]:
     """Workers started inside this context are forked from a process of their own; all its descendants end with the
     context.
 
@@ -98,7 +98,7 @@ def forked() -> Iterator[None]:
         nonlocal took_over
         with _starting:
             _within_reach()
-            present, process = inherited(), server.process
+            present, process = inherited_state(), server.process
             with _as_origin(), _without_remarks():
                 original()
             if server.process != process:
@@ -123,7 +123,7 @@ def _take(server: ForkServer) -> tuple[object, ...]:
     origin, _idle_origin = _idle_origin, None
     if origin is None:
         return ()
-    fits = origin.environment == inherited() and set(origin.modules).issuperset(server.modules)
+    fits = origin.environment == inherited_state() and set(origin.modules).issuperset(server.modules)
     if not fits or not os.path.exists(origin.process.address) or _state(origin.process.pid) != "runs":
         origin.end()
         return ()
@@ -213,7 +213,7 @@ def _without_remarks() -> Iterator[None]:
 _STATUS = ("Uid", "Gid", "Groups", "Umask", "SigIgn", "Cpus_allowed_list")
 
 
-def inherited() -> tuple[object, ...]:
+def inherited_state() -> tuple[object, ...]:
     """Environment, folders, search path of modules, standard files, limits and rights: equal if two successive
     processes would inherit the same."""
     return (

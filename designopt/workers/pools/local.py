@@ -23,8 +23,8 @@ from designopt.store.errors import WorkersError
 from designopt.workers.carriers.carrier import Ends
 from designopt.workers.carriers.streams import Streams
 from designopt.workers.pools.certificates import temporary_security
-from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
-from designopt.workers.pools.forking import forked
+from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, suppress_messages
+from designopt.workers.pools.forking import fork_workers
 from designopt.workers.pools.scratch import scratch_folder
 from designopt.workers.pools.shortage import (
     NO_THREADS,
@@ -298,8 +298,8 @@ class SharedChanges:
 _together = SharedChanges(
     _with_its_environment,
     _without_main_module,
-    forked,
-    lambda: silent("distributed"),
-    lambda: silent("asyncio"),  # about Dask tasks interrupted by the death of a worker
+    fork_workers,
+    lambda: suppress_messages("distributed"),
+    lambda: suppress_messages("asyncio"),  # about Dask tasks interrupted by the death of a worker
     lambda: dask.config.set(_KEEP_WORKERS),
 )

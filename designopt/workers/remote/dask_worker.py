@@ -28,7 +28,7 @@ from designopt.workers.remote.delivery import Delivery
 from designopt.workers.remote.heap import keep_freed_memory
 from designopt.workers.remote.warning_forwarder import WarningForwarder
 from designopt.workers.supervision import children
-from designopt.workers.supervision.prints import evaluated
+from designopt.workers.supervision.prints import evaluate_with_output
 from designopt.workers.supervision.watch import Watch, folder, ignore_interrupts, read_death, transmits_arrays
 
 #: Environment variables of batch jobs: when workers stop accepting work, and when they must have ended (seconds since
@@ -78,7 +78,7 @@ class DeliveredProblem(WorkerPlugin):
         provide(_file_of_run)
         if self.local:
             send_at_once(worker.batched_stream)
-            self.chunks = ChunkQueue(worker, self.packed, lambda number: self.watch.hand_over(number))
+            self.chunks = ChunkQueue(worker, self.pack_answer, lambda number: self.watch.hand_over(number))
             ignore_interrupts()
             children.lead_group()
             children.keep_files()
@@ -182,7 +182,7 @@ class DeliveredProblem(WorkerPlugin):
         except PluginError as error:
             return self.worker_name, str(error)
 
-    def packed(self, chunk: Chunk) -> Serialized:
+    def pack_answer(self, chunk: Chunk) -> Serialized:
         """The `answer` to a chunk in sendable form; a process that cannot send it is ended."""
         answer = self.answer(chunk)
         try:
@@ -209,7 +209,7 @@ class DeliveredProblem(WorkerPlugin):
                     time.sleep(0.0 if watch.fresh else LINGER)
                 if self.evaluator is None:
                     self.evaluator = self.delivery.build()
-                result = evaluated(self.evaluator, chunk, watch.prints, watch.begin)
+                result = evaluate_with_output(self.evaluator, chunk, watch.prints, watch.begin)
                 if chunk.alone:
                     time.sleep(LINGER)
             watch.end()

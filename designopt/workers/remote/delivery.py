@@ -22,7 +22,7 @@ from designopt.plugin import (
     find,
     is_installed,
     load_file,
-    permitted,
+    permission_of,
     with_modules,
 )
 from designopt.plugin.kinds import P
@@ -101,7 +101,7 @@ class Delivery:
             permission=permission,
         )
 
-    def elsewhere(self) -> Delivery:
+    def for_other_machines(self) -> Delivery:
         """The same for workers of other machines, without paths of this one."""
         programs = self.programs and (self.programs[0], tuple(file.by_digest() for file in self.programs[1]))
         return dataclasses.replace(
@@ -153,7 +153,7 @@ class Delivery:
         if self.declarations is not None:
             outputs, arrays = self.declarations
             model = Use(dataclasses.replace(model.plugin, outputs=outputs, arrays=arrays), model.settings)
-        permitted(model, self.permission)
+        permission_of(model, self.permission)
         figures = {n: _use_of_version(find("objective", use), version, s) for n, use, version, s in self.figures}
         if not self.allow_version_skew:
             worker_versions = versions([model.plugin, *(use.plugin for use in figures.values())])

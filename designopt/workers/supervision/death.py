@@ -50,17 +50,19 @@ class Death:
         """
         if chunk == self.chunk and self.position == Position.ENDED:
             when = "" if self.why else " before its results had arrived"
-            return Loss(self.cause, f"the worker process {self.how}{when}", self.detail)
+            return Loss(self.cause, f"the worker process {self.ending_text}{when}", self.detail)
         if chunk == self.before != NoChunk.IDLE and self.verdict != TIMEOUT:
             later = self.chunk != NoChunk.IDLE and self.position not in (Position.PREPARING, Position.ENDED)
-            return Loss(self.cause, f"the worker process {self.how} before its results had arrived", later=later)
+            return Loss(
+                self.cause, f"the worker process {self.ending_text} before its results had arrived", later=later
+            )
         if chunk != self.chunk or self.position == Position.PREPARING:
-            return Loss(LOST, f"the worker process {self.how}", started=False)
+            return Loss(LOST, f"the worker process {self.ending_text}", started=False)
         suspect = None if self.position == Position.TOGETHER else self.position
         if self.verdict == TIMEOUT:
             message = f"no result within {limit:g} s" if limit is not None else "no result in time"
             return Loss(TIMEOUT, message, self.detail, suspect=suspect)
-        return Loss(self.cause, f"the worker process {self.how}", self.detail, suspect=suspect)
+        return Loss(self.cause, f"the worker process {self.ending_text}", self.detail, suspect=suspect)
 
     @property
     def cause(self) -> str:
@@ -71,7 +73,7 @@ class Death:
         return LOST if is_killed or self.exit_code in _FROM_OUTSIDE else CRASHED
 
     @property
-    def unfinished(self) -> tuple[int, ...]:
+    def unreported_chunks(self) -> tuple[int, ...]:
         """Completed chunks whose results died with it, unless they were handed over before."""
         ended_chunks = (self.chunk,) if self.position == Position.ENDED else ()
         return tuple(number for number in (*ended_chunks, self.before) if number != NoChunk.IDLE)
@@ -82,7 +84,7 @@ class Death:
         return self.before == NoChunk.IDLE and (self.chunk == NoChunk.IDLE or self.position == Position.PREPARING)
 
     @property
-    def how(self) -> str:
+    def ending_text(self) -> str:
         """The end of a sentence that begins with the worker process."""
         if self.why:
             return self.why

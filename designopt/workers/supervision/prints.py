@@ -93,7 +93,9 @@ class Prints:
                 os.truncate(file, 0)
 
 
-def evaluated(evaluator: Evaluator, chunk: Chunk, output: Prints, begin: Callable[[int], None]) -> ChunkResult:
+def evaluate_with_output(
+    evaluator: Evaluator, chunk: Chunk, output: Prints, begin: Callable[[int], None]
+) -> ChunkResult:
     """The chunk's results with the printed `output` of its evaluations; `begin` is called with the position of each."""
     prints: dict[int, str] = {}
     at: int = Position.PREPARING

@@ -126,10 +126,10 @@ class Supervisor(NannyPlugin):
             advance = [nanny.worker_address, note.chunk, note.position, note.share, note.words]
             nanny.log_event(f"designopt-{self.run}", {"advance": advance})
         Prints.bound(self._notes / "prints")
-        if late := self._late(note, pid):
+        if late := self._reason_to_end(note, pid):
             await self._end(pid, note, *late)
 
-    def _late(self, note: Note, pid: int) -> tuple[str, str] | None:
+    def _reason_to_end(self, note: Note, pid: int) -> tuple[str, str] | None:
         """The cause and the words for which the worker must be ended; None otherwise."""
         patience = SILENCE if self.limit is None else min(SILENCE, max(MIN_SILENCE, SLACK * self.limit))
         if note.position == Position.ENDED and self._still_time > patience:
@@ -144,17 +144,17 @@ class Supervisor(NannyPlugin):
             and self.limit is not None
             and self._still_time > SLACK * self.limit
         ):
-            if _stopped(pid):  # not at once: it may have continued with other evaluations
+            if _is_stopped(pid):  # not at once: it may have continued with other evaluations
                 return CRASHED, f"was terminated because it had been stopped for {self._still_time:.3g} s"
             return TIMEOUT, f"was terminated after {self._still_time:.3g} s without a result"
-        if self._silent > patience and _stopped(pid):
+        if self._silent > patience and _is_stopped(pid):
             return CRASHED, f"was terminated because it had been stopped for {self._silent:.3g} s"
         return None
 
     async def _end(self, pid: int, note: Note, cause: str, why: str) -> None:
         """End the worker, unless it continues meanwhile."""
         trace = self._notes / "trace"
-        if TRACE_SIGNAL is not None and not _stopped(pid):
+        if TRACE_SIGNAL is not None and not _is_stopped(pid):
             os.kill(pid, TRACE_SIGNAL)
             for _ in range(round(TRACING / TRACED)):
                 await asyncio.sleep(TRACED)
@@ -179,7 +179,7 @@ def _pid(notes: Path) -> int | None:
         return None
 
 
-def _stopped(pid: int) -> bool:
+def _is_stopped(pid: int) -> bool:
     """Whether a signal has stopped the process (if the system shows it)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"

@@ -98,7 +98,7 @@ class Instance:
         except Exception as error:  # FMPy raises bare exceptions
             folder = f"{self._folder}/"
             raise ProgramFailed(
-                f"{self._description.file}: cannot be instantiated: {str(error).replace(folder, '')}{self._logged()}",
+                f"{self._description.file}: cannot be instantiated: {str(error).replace(folder, '')}{self._log_text()}",
                 reason="instantiation",
             ) from None
         self._has_run = False
@@ -110,7 +110,7 @@ class Instance:
         if text.strip():
             self._log = [*self._log[-LOGGED + 1 :], " ".join(text.split())]
 
-    def _logged(self) -> str:
+    def _log_text(self) -> str:
         return f" ({'; '.join(self._log)})" if self._log else ""
 
     # ------------------------------------------------------------------------------------------------- simulation
@@ -132,9 +132,9 @@ class Instance:
             self._has_run = True
             if self._experiment.kind == "co_simulation":
                 return self._steps(values, signals, outputs, at)
-            return self._integrated(values, signals, outputs)
+            return self._integrate(values, signals, outputs)
         except FMICallException as error:
-            sentence = f"{self._description.file}: {error.function} failed at {at[0]:g} s{self._logged()}"
+            sentence = f"{self._description.file}: {error.function} failed at {at[0]:g} s{self._log_text()}"
             self._renew(fatal=error.status == FATAL)
             if error.status == FATAL:
                 raise ProgramFailed(sentence, status="crashed", reason=error.function) from None
@@ -223,7 +223,7 @@ class Instance:
             number = value if variable.is_real else round(value)
             _set(self._unit, self._description.version, variable.type, [variable.reference], [number])
 
-    def _integrated(
+    def _integrate(
         self, values: Sequence[tuple[FmuVariable, Any]], signals: InputSignals | None, outputs: Sequence[FmuVariable]
     ) -> tuple[Floats, dict[str, Floats]]:
         """Model exchange: CVODE with events, by FMPy."""
@@ -319,15 +319,12 @@ def value_for(variable: FmuVariable, value: Any) -> Any:
     if variable.is_real:
         return float(value)
     if float(value) != round(float(value)):
-        raise ValueError(f"{variable.label} is {value:g}, and '{variable.name}' of the FMU is {_kind(variable)}")
+        kind = "0 or 1" if variable.type == "Boolean" else "an integer"
+        raise ValueError(f"{variable.label} is {value:g}, and '{variable.name}' of the FMU is {kind}")
     return bool(round(value)) if variable.type == "Boolean" else round(value)
 
 
-def _kind(variable: FmuVariable) -> str:
-    return "0 or 1" if variable.type == "Boolean" else "an integer"
-
-
-def unknown(name: str, variables: Mapping[str, FmuVariable]) -> str:
+def unknown_variable_message(name: str, variables: Mapping[str, FmuVariable]) -> str:
     """The sentence for a variable that does not exist."""
     from designopt.plugin import closest
 

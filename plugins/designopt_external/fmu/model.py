@@ -23,7 +23,7 @@ from designopt.plugin import (
 )
 from designopt_external import reductions, signals
 from designopt_external.fmu.description import Description, FmuVariable, UnusableFmu, describe, table
-from designopt_external.fmu.instance import Experiment, Instance, unknown, value_for
+from designopt_external.fmu.instance import Experiment, Instance, unknown_variable_message, value_for
 from designopt_external.fmu.starting_study import starting_study
 from designopt_external.reductions import ReductionSection
 
@@ -92,12 +92,12 @@ class Fmu:
                 yield InvalidSetting(at, f"is the name of an array over time; write another one, as in {name}_last")
             variable = about.find(section["variable"])
             if variable is None or not variable.varies or variable.is_text:
-                yield InvalidSetting(f"{at}.variable", unknown(section["variable"], about.signals))
+                yield InvalidSetting(f"{at}.variable", unknown_variable_message(section["variable"], about.signals))
             yield from reductions.check(section, at)
         inputs = self._inputs(about)
         yield from signals.check_columns(self.columns, inputs)
         if self.signals is not None:
-            yield from self._check_signals(self.signals, "signals")
+            yield from self._check_signals(self.signals)
 
     def _check_time(self, description: Description) -> Iterator[InvalidSetting]:
         start, stop, step = self._times(description)
@@ -119,16 +119,16 @@ class Fmu:
                     f"the FMU has steps of one size only; {stop - start:g} s are {count:.6g} steps of {step:g} s",
                 )
 
-    def _check_signals(self, file: InputFile, setting: str) -> Iterator[InvalidSetting]:
+    def _check_signals(self, file: InputFile) -> Iterator[InvalidSetting]:
         about = describe(self.file)
         start, stop, _ = self._times(about)
         if stop is not None:
-            yield from signals.check(setting, file, self._inputs(about), self.columns, start, stop)
+            yield from signals.check("signals", file, self._inputs(about), self.columns, start, stop)
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> Iterator[InvalidSetting]:
         """Return the mistakes in the table of a scenario."""
         if "signals" in conditions:
-            yield from self._check_signals(conditions["signals"], "signals")
+            yield from self._check_signals(conditions["signals"])
 
     def _kind(self, description: Description) -> str:
         return self.kind or description.kinds[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.plugin import InvalidSetting, Quantity, closest
 from designopt.study.language import units
-from designopt_external.mujoco.specification import UnusableModel, named
+from designopt_external.mujoco.specification import UnusableModel, find_element
 from designopt_external.reductions import ReductionSection
 
 Energy = Literal["kinetic", "potential", "total"]
@@ -95,12 +95,12 @@ def _size(spec: Any, compiled: Any, section: Mapping[str, Any]) -> int:
     """The number of components of a signal. Raises `UnusableModel` for an element that does not exist."""
     for key in ("sensor", "actuator"):
         if key in section:
-            named(spec, key, section[key])
+            find_element(spec, key, section[key])
             return int(compiled.sensor(section[key]).dim[0]) if key == "sensor" else 1
     if len(section.get("between", ())) > 2:
         raise UnusableModel("a contact is between two geoms; name one or two")
     for name in section.get("between", ()):
-        named(spec, "geom", name)
+        find_element(spec, "geom", name)
     for key, kinds in (("position", ("joint", "body", "site")), ("velocity", ("joint",))):
         if key in section:
             kind, _, name = section[key].partition("/")
@@ -108,7 +108,7 @@ def _size(spec: Any, compiled: Any, section: Mapping[str, Any]) -> int:
                 near = closest(kind, kinds)
                 forms = " or ".join(f"{k}/NAME" for k in kinds)
                 raise UnusableModel(f"'{section[key]}' is not {forms}" + (f"; did you mean '{near}'?" if near else ""))
-            named(spec, kind, name)
+            find_element(spec, kind, name)
             return len(compiled.joint(name).qpos0) if kind == "joint" else 3
     return 1
 

@@ -211,7 +211,7 @@ class Mujoco:
         sections = {**self.inputs, **self.conditions}
         values = {**scenario, **design}
         numbers = {section["set"]: float(values[name]) for name, section in sections.items()}
-        compiled = self._compiled(numbers)
+        compiled = self._compile(numbers)
         data = mujoco.MjData(compiled)
         self._start(compiled, data, numbers, scenario)
         controls = scenario.get("signals", self.signals)
@@ -225,7 +225,7 @@ class Mujoco:
             kept_arrays[SCENE] = np.array(scene)
         return outputs, kept_arrays
 
-    def _compiled(self, numbers: Mapping[str, float]) -> Any:
+    def _compile(self, numbers: Mapping[str, float]) -> Any:
         """The compiled model with the attributes of a design; masses of bodies last, as geoms change them."""
         import mujoco
 

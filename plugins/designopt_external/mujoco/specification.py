@@ -46,17 +46,17 @@ def specification(file: InputFile, files: Sequence[InputFile]) -> Any:
     available = {_base(item.name): item for item in files}
     if len(available) < len(files):
         raise UnusableModel("files: two files have the same name; MuJoCo finds files by name, so rename one of them")
-    text = _checked(file, available)
+    text = _checked_text(file, available)
     includes = {name: item.content for name, item in available.items() if name.endswith(".xml")}
     assets = {name: item.content for name, item in available.items() if not name.endswith(".xml")}
     for name in includes:
-        _checked(available[name], available)
+        _checked_text(available[name], available)
     try:
         spec = mujoco.MjSpec.from_string(text, include=includes, assets=assets)
         spec.compiler.usethread = 0
         spec.copy().compile()
     except ValueError as error:
-        raise UnusableModel(f"{file.name}: {_sentence(error)}") from None
+        raise UnusableModel(f"{file.name}: {' '.join(str(error).split())}") from None
     return spec
 
 
@@ -64,7 +64,7 @@ def _base(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/").rpartition(":")[2]).name
 
 
-def _checked(file: InputFile, available: Mapping[str, InputFile]) -> str:
+def _checked_text(file: InputFile, available: Mapping[str, InputFile]) -> str:
     """The text of an XML file that needs no other files than the `available` ones, and no plugins."""
     try:
         text = file.text()
@@ -104,10 +104,6 @@ def _line(text: str, part: str) -> int:
     return text[: max(text.find(part), 0)].count("\n") + 1
 
 
-def _sentence(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
 # --------------------------------------------------------------------------------------------------------- attributes
 
 
@@ -117,7 +113,7 @@ def check_path(spec: Any, path: str) -> None:
     if kind in STATES:
         if len(names) != 1:
             raise UnusableModel(f"'{path}' has another form than {kind}/{STATES[kind]}")
-        named(spec, "actuator" if kind == "control" else "joint", names[0])
+        find_element(spec, "actuator" if kind == "control" else "joint", names[0])
         return
     assign(spec.copy(), path, None)
 
@@ -129,7 +125,7 @@ def assign(spec: Any, path: str, value: float | None) -> None:
         near = closest(kind, [*ELEMENTS, *STATES])
         hint = f"did you mean '{near}'?" if near and near != kind else "as in joint/knee/stiffness or geom/shank/size/1"
         raise UnusableModel(f"'{path}' is not KIND/NAME/ATTRIBUTE or KIND/NAME/ATTRIBUTE/POSITION; {hint}")
-    element, attribute = named(spec, kind, parts[0]), parts[1]
+    element, attribute = find_element(spec, kind, parts[0]), parts[1]
     if kind == "actuator" and attribute in GAINS:
         for parameter, position, sign in GAINS[attribute]:
             if value is not None:
@@ -183,7 +179,7 @@ def _set_mass(spec: Any, body: Any, mass: float) -> None:
     body.mass = mass
 
 
-def named(spec: Any, kind: str, name: str) -> Any:
+def find_element(spec: Any, kind: str, name: str) -> Any:
     """The element of a kind by name. Raises `UnusableModel` with the nearest name."""
     element = getattr(spec, kind)(name)
     if element is None:

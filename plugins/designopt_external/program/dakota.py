@@ -13,26 +13,22 @@ from typing import Any
 from designopt_external.program.numbers import is_number, number
 
 
-def parameters_file(values: Mapping[str, Any], responses: Sequence[str], evaluation: str) -> str:
+def parameters_file(values: Mapping[str, Any], responses: Sequence[str]) -> str:
     """The text of a parameters file in Dakota's standard format: variables, responses (function values requested: 1),
-    derivative variables (the real ones), analysis components (none), number of the evaluation."""
+    derivative variables (the real ones), analysis components (none), number of the evaluation: 1."""
     lines = [_entry(len(values), "variables")]
-    lines += [_entry(_value_text(value), name) for name, value in values.items()]
+    lines += [_entry(f"{value:.15e}" if isinstance(value, float) else value, name) for name, value in values.items()]
     lines.append(_entry(len(responses), "functions"))
     lines += [_entry(1, f"ASV_{i}:{name}") for i, name in enumerate(responses, 1)]
     real = [(i, name) for i, (name, value) in enumerate(values.items(), 1) if isinstance(value, float)]
     lines.append(_entry(len(real), "derivative_variables"))
     lines += [_entry(i, f"DVV_{k}:{name}") for k, (i, name) in enumerate(real, 1)]
-    lines += [_entry(0, "analysis_components"), _entry(evaluation, "eval_id")]
+    lines += [_entry(0, "analysis_components"), _entry(1, "eval_id")]
     return "\n".join(lines) + "\n"
 
 
 def _entry(value: Any, label: str) -> str:
     return f"{value!s:>24} {label}"
-
-
-def _value_text(value: Any) -> str:
-    return f"{value:.15e}" if isinstance(value, float) else str(value)
 
 
 def results(text: str) -> dict[str, float]:

@@ -17,7 +17,7 @@ LARGEST = 64 * 2**20
 LEFT_OUT = "NOT_KEPT.txt"
 
 
-def packed(folder: Path) -> NDArray[Any]:
+def pack_folder(folder: Path) -> NDArray[Any]:
     """The regular files below `folder` as bytes (n,) of a compressed tar archive, equal for equal files.
 
     The smallest files come first, up to `LARGEST` in total; `LEFT_OUT` in the archive names the others with their

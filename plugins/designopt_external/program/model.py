@@ -34,7 +34,7 @@ from designopt.plugin import (
 from designopt.study.language import units
 from designopt_external.program import sources
 from designopt_external.program.dakota import parameters_file
-from designopt_external.program.folder import packed
+from designopt_external.program.folder import pack_folder
 from designopt_external.program.process import STDERR, STDOUT, ProcessEnd, environment, run
 from designopt_external.program.sources import ArraySection, MissingResult, SourceSection
 from designopt_external.program.templates import SUFFIXES, DeckTemplate, TemplateMistake, UnitNumber
@@ -279,7 +279,7 @@ class ExternalProgram:
             return self._evaluated(folder, {**scenario, **design}, arrays)
         except (Diverged, ProgramFailed) as error:
             if FOLDER in arrays or self._keeps_failed:
-                error.arrays = {FOLDER: packed(folder)}
+                error.arrays = {FOLDER: pack_folder(folder)}
             raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -289,7 +289,10 @@ class ExternalProgram:
     ) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
         try:
             self.write_files(folder, values)
-            command = [self._program, *(argument.filled(self._measured(values)) for argument in self._arguments)]
+            command = [
+                self._program,
+                *(argument.fill(self._values_with_units(values)) for argument in self._arguments),
+            ]
         except TemplateMistake as error:
             raise ProgramFailed(str(error), reason="template") from None
         except OSError as error:
@@ -314,15 +317,15 @@ class ExternalProgram:
     def write_files(self, folder: Path, values: Mapping[str, Any]) -> None:
         """Write the input files of a design into `folder`; `values` are its inputs and conditions by name, in their
         units. Raises `TemplateMistake`, `OSError`."""
-        texts = self._measured(values)
+        texts = self._values_with_units(values)
         for file in self.files:
-            _copy(file, _inside(folder, written_name(file, filled=False)))
+            _copy(file, _path_inside(folder, written_name(file, filled=False)))
         for file, template in zip((*self.templates, *self.aprepro), self._templates, strict=True):
-            text = template.filled(texts)
-            _inside(folder, written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
+            text = template.fill(texts)
+            _path_inside(folder, written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
         if self.parameters:
             entries = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
-            _inside(folder, self.parameters).write_text(parameters_file(entries, list(self.outputs), "1"))
+            _path_inside(folder, self.parameters).write_text(parameters_file(entries, list(self.outputs)))
 
     def read(self, folder: Path) -> Mapping[str, Any]:
         """Outputs and arrays by name that have no file in the study; a subclass reads them from `folder`."""
@@ -336,7 +339,7 @@ class ExternalProgram:
     def _arguments(self) -> list[DeckTemplate]:
         return [DeckTemplate.read(f"argument {i}", text) for i, text in enumerate(self.run[1:], 1)]
 
-    def _measured(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _values_with_units(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values with their units, for templates."""
         units_of = {**self.inputs, **self.conditions}
         return {
@@ -381,7 +384,7 @@ class ExternalProgram:
         for name, section in self.outputs.items():
             if sources.format_of(section):
                 numbers = sources.read(section, folder, texts)
-                outputs[name] = sources.single(section, numbers)
+                outputs[name] = sources.single_number(section, numbers)
                 table = sources.place_of_table(section, texts)
                 if len(numbers) > 1 or table:
                     several = f"{section.get('take', 'last')} of {len(numbers)} numbers"
@@ -397,7 +400,7 @@ class ExternalProgram:
                     sources.read(section, folder, texts) if sources.format_of(section) else extra[name]
                 )
         if FOLDER in arrays:
-            results[FOLDER] = packed(folder)
+            results[FOLDER] = pack_folder(folder)
         return outputs, results
 
 
@@ -464,7 +467,7 @@ def written_name(file: InputFile, *, filled: bool) -> str:
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
 
 
-def _inside(folder: Path, name: str) -> Path:
+def _path_inside(folder: Path, name: str) -> Path:
     """The file `name` in `folder`. Raises `ValueError` for a name that leads out of it: a received store may contain
     one."""
     file = folder / name

@@ -194,7 +194,7 @@ def place_of_table(section: SourceSection, texts: Mapping[str, str]) -> str:
     return f" after the last of {count} lines that match '{after}' (match: 1 takes the first)" if count > 1 else ""
 
 
-def single(section: SourceSection, numbers: Sequence[float]) -> float:
+def single_number(section: SourceSection, numbers: Sequence[float]) -> float:
     """The number that an output takes from those of its source. Raises `MissingResult` for several rows or items
     without `take`; of several matches of a pattern the last one counts."""
     if "take" not in section and "pattern" not in section and len(numbers) > 1:
@@ -305,7 +305,7 @@ def _text(text: str, section: SourceSection) -> list[float]:
         numbers = [number(match[1]) for match in re.finditer(pattern, text, re.MULTILINE)]
         if not numbers:
             raise ValueError(f"nothing matches '{pattern}'{nearest_lines(text, pattern)}")
-        return [_chosen(numbers, section["match"], pattern)] if "match" in section else numbers
+        return [_chosen_match(numbers, section["match"], pattern)] if "match" in section else numbers
     lines = text.splitlines()
     begin = 0
     if "after" in section:
@@ -313,7 +313,7 @@ def _text(text: str, section: SourceSection) -> list[float]:
         matches = [i for i, line in enumerate(lines) if re.search(after, line)]
         if not matches:
             raise ValueError(f"no line matches '{after}'{nearest_lines(text, after)}")
-        begin = _chosen(matches, section.get("match", -1), after) + 1
+        begin = _chosen_match(matches, section.get("match", -1), after) + 1
     column = int(section["column"])
     numbers = _rows(lines, begin, column)
     if not numbers:
@@ -371,7 +371,7 @@ def _row_hint(lines: Sequence[str], at: int) -> str:
     return f": {lines[at - 1].strip()[:80]}; let 'after' match the last line before the rows, or give a 'pattern'"
 
 
-def _chosen(matches: list[Any], match: int, pattern: str) -> Any:
+def _chosen_match(matches: list[Any], match: int, pattern: str) -> Any:
     if not 1 <= abs(match) <= len(matches):
         raise ValueError(f"'{pattern}' matches {len(matches)} times, and match {match} was looked for")
     return matches[match - 1 if match > 0 else match]

@@ -85,7 +85,7 @@ class DeckTemplate:
                 sentences.append(f"{self.name}:{line}: '{name}' is not an input; {hint}")
         return sentences
 
-    def filled(self, values: Mapping[str, Any]) -> str:
+    def fill(self, values: Mapping[str, Any]) -> str:
         """The text with `values`. Raises `TemplateMistake` with the line of the mistake."""
         try:
             return self._code.render(values)

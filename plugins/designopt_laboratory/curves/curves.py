@@ -70,7 +70,7 @@ def cycle_curves(time: Floats, blocks: Sequence[CurveBlock], cycles: Sequence[tu
     central = "right" if "right" in sides or not sides else sides[0]
     first = 0
     for block in blocks:
-        cycle_values = _resampled(time, block, [cycle for _, cycle in cycles])
+        cycle_values = _resample(time, block, [cycle for _, cycle in cycles])
         for column, name in enumerate(block.names):
             is_of_cycle = np.array([side == (side_of(name)[1] or central) for side in sides], dtype=bool)
             values[is_of_cycle, :, first + column] = cycle_values[is_of_cycle, :, column]
@@ -79,7 +79,7 @@ def cycle_curves(time: Floats, blocks: Sequence[CurveBlock], cycles: Sequence[tu
     return CycleCurves(sides, starts, ends, kinds, names, units, values)
 
 
-def _resampled(time: Floats, block: CurveBlock, cycles: list[Cycle]) -> Floats:
+def _resample(time: Floats, block: CurveBlock, cycles: list[Cycle]) -> Floats:
     """(c, 101, columns); columns with the same gaps are cut together."""
     values = block.values
     cycle_values = np.full((len(cycles), SAMPLES, values.shape[1]), np.nan)

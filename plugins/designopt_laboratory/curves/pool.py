@@ -58,7 +58,7 @@ class PooledCurves:
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
-def pooled(trials: Iterable[Arrays]) -> list[PooledCurves]:
+def pool_curves(trials: Iterable[Arrays]) -> list[PooledCurves]:
     """The curves of trials of one design, whose arrays are `NEEDED`, in the order of their first appearance.
 
     The label of a trial's subject tells whose cycles are averaged (those without one belong to the same subject):

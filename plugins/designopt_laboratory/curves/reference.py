@@ -84,27 +84,28 @@ class _Rows:
 def _read(file: InputFile, group: str) -> dict[tuple[str, str], list[ReferenceCurve]]:
     by_variable: dict[tuple[str, str], _Rows] = {}
     for line, cells in _lines(file):
-        where = f"{file.name}, line {line}"
+        position = f"{file.name}, line {line}"
         quantity, variable, unit, *numbers = cells
         if quantity not in UNITS:
-            raise ValueError(f"{where}: '{quantity}' is not a quantity{nearest_or_all(quantity, UNITS)}")
+            raise ValueError(f"{position}: '{quantity}' is not a quantity{nearest_or_all(quantity, UNITS)}")
         if unit not in UNITS[quantity]:
             units = " or ".join(f"'{u}'" for u in UNITS[quantity])
-            raise ValueError(f"{where}: the curves of the quantity '{quantity}' are in {units}, not in '{unit}'")
+            raise ValueError(f"{position}: the curves of the quantity '{quantity}' are in {units}, not in '{unit}'")
         if not variable:
-            raise ValueError(f"{where}: names no variable")
+            raise ValueError(f"{position}: names no variable")
         rows = by_variable.setdefault((quantity, variable), _Rows(unit, line))
-        percent, mean, deviation = (_number(where, c, text) for c, text in zip(_COLUMNS[3:], numbers, strict=True))
+        percent, mean, deviation = (_number(position, c, text) for c, text in zip(_COLUMNS[3:], numbers, strict=True))
         if unit != rows.unit:
-            raise ValueError(f"{where}: '{variable}' is in '{unit}', but in '{rows.unit}' in line {rows.line}")
+            raise ValueError(f"{position}: '{variable}' is in '{unit}', but in '{rows.unit}' in line {rows.line}")
         if not 0.0 <= percent <= 100.0:
-            raise ValueError(f"{where}: {percent:g} percent lies outside of the cycle, 0 to 100")
+            raise ValueError(f"{position}: {percent:g} percent lies outside of the cycle, 0 to 100")
         if rows.values and percent <= rows.values[-1][0]:
             raise ValueError(
-                f"{where}: the percents of '{variable}' must increase; {percent:g} comes after {rows.values[-1][0]:g}"
+                f"{position}: the percents of '{variable}' must increase; {percent:g} comes after"
+                f" {rows.values[-1][0]:g}"
             )
         if not np.isfinite(mean) or deviation < 0.0:
-            raise ValueError(f"{where}: a mean is a finite number, and a standard deviation is not negative")
+            raise ValueError(f"{position}: a mean is a finite number, and a standard deviation is not negative")
         rows.values.append((percent, mean, deviation))
     if not by_variable:
         raise ValueError(f"{file.name} has no row below its header")
@@ -151,10 +152,10 @@ def _lines(file: InputFile) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"{file.name} is empty; its first line names the columns {', '.join(_COLUMNS)}")
 
 
-def _number(where: str, column: str, text: str) -> float:
+def _number(position: str, column: str, text: str) -> float:
     if column == "sd" and not text:
         return float("nan")
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{where}: {column} is '{text}', not a number") from None
+        raise ValueError(f"{position}: {column} is '{text}', not a number") from None

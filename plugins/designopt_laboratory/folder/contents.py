@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError, parse
-from designopt_muscle.models.columns import present
+from designopt_muscle.models.columns import present_coordinates
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
 from designopt_recordings.errors import RecordingError
@@ -182,13 +182,13 @@ def _table(folder: Path, name: str, contents: FolderContents) -> None:
         return
     if ground_reactions(table) or name.split("/")[-1] in contents.loads_tables.values():
         contents.reactions.append(name)
-    elif any(len(present(table, model.free)) >= _COORDINATES for model in contents.models.values()):
+    elif any(len(present_coordinates(table, model.free)) >= _COORDINATES for model in contents.models.values()):
         contents.motions.append(name)
     else:
         contents.unused[name] = "neither coordinates of a model nor ground reactions"
 
 
-def beside(name: str, candidates: Iterable[str]) -> list[str]:
+def in_same_folder(name: str, candidates: Iterable[str]) -> list[str]:
     """The candidates in the folder of a trial; those in folders above it if that has none."""
     folder, candidate_names = PurePath(name).parent, list(candidates)
     within = [c for c in candidate_names if PurePath(c).parent == folder]
@@ -200,22 +200,22 @@ def partner(name: str, candidates: Iterable[str], trials: Collection[str]) -> st
     common beginning; None where none shares a word with it, unless it is the only one for a single trial, and where
     another one of the `trials` there is more like it.
     """
-    folder, near = _folder(name), beside(name, candidates)
+    folder, near = _folder(name), in_same_folder(name, candidates)
     if not near:
         return None
     rivals = [trial for trial in trials if _folder(trial) == folder]
     if len(near) == 1 and len(rivals) < 2:
         return near[0]
-    best = min(near, key=lambda c: (-_common(name, c), len(c), c))
-    likest = max(_common(trial, best) for trial in (name, *rivals))
-    return best if _common(name, best) == likest and likest >= min(3, len(Path(name).stem)) else None
+    best = min(near, key=lambda c: (-_common_letters(name, c), len(c), c))
+    likest = max(_common_letters(trial, best) for trial in (name, *rivals))
+    return best if _common_letters(name, best) == likest and likest >= min(3, len(Path(name).stem)) else None
 
 
 def _folder(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-def _common(file: str, another: str) -> int:
+def _common_letters(file: str, another: str) -> int:
     """Letters at the beginning that the names of two files share."""
     pairs = zip(Path(file).stem.lower(), Path(another).stem.lower(), strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -238,7 +238,7 @@ _REASONS = {
 }
 
 
-def unused(contents: FolderContents, used_files: Collection[str]) -> list[str]:
+def unused_files(contents: FolderContents, used_files: Collection[str]) -> list[str]:
     """A sentence on each file that is none of `used_files`; many files with the same reason and suffix share one."""
     kinds = {name: kind for kind, names in _kinds(contents).items() for name in names}
     reasons: dict[tuple[str, str], list[str]] = {}

@@ -21,14 +21,14 @@ from designopt_muscle.scaling.setup import read_scale_setup
 from designopt.study.language.files import LARGEST_BESIDE
 from designopt_laboratory.folder.contents import (
     FolderContents,
-    beside,
     contents_of,
+    in_same_folder,
     partner,
     unreadable_statics,
-    unused,
+    unused_files,
 )
 from designopt_laboratory.trial.feet import bodies_of_feet
-from designopt_laboratory.trial.functional import determined_balls, joined
+from designopt_laboratory.trial.functional import determined_balls, join_recordings
 
 #: Name of the data root in a study that is not in the folder of its files.
 _ROOT = "laboratory"
@@ -58,11 +58,11 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
     """
     contents = contents_of(folder)
     if not contents.models:
-        raise ValueError(f"{folder} has no OpenSim model (.osim) that can be used{_why(contents)}")
+        raise ValueError(f"{folder} has no OpenSim model (.osim) that can be used{_reason(contents)}")
     if not contents.trials and not contents.motions:
         raise ValueError(
             f"{folder} has no trial: no C3D or TRC file besides static poses, and no table of coordinates of a model"
-            f"{_why(contents)}"
+            f"{_reason(contents)}"
         )
     if unreadable := unreadable_statics(contents):
         raise ValueError(
@@ -90,12 +90,12 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
     values = [*settings.values(), *(value for scenario in scenarios for value in scenario.values())]
     names = [name for value in values for name in (value if isinstance(value, list) else [value])]
     file_names = {str(name).removeprefix(prefix) for name in names}
-    assumptions += unused(contents, file_names | set(contents.setups.get("filter", [])[: len(design)]))
+    assumptions += unused_files(contents, file_names | set(contents.setups.get("filter", [])[: len(design)]))
     command = f"designopt run {shlex.quote(str(target))}" + (f" --data {shlex.quote(root)}" if root else "")
     return _text(name, settings, scenarios, design, (assumptions, command)), [*assumptions, command]
 
 
-def _why(contents: FolderContents) -> str:
+def _reason(contents: FolderContents) -> str:
     return "".join(f"\n  {file}: {reason}" for file, reason in contents.unused.items())
 
 
@@ -203,7 +203,7 @@ def _functional(
     assumptions: list[str],
 ) -> None:
     """The ball joints that the movement of each subject gives, where all trials have one and the model is scaled."""
-    movements = [tuple(beside(trial, contents.movements)) for trial in contents.trials]
+    movements = [tuple(in_same_folder(trial, contents.movements)) for trial in contents.trials]
     scaled = [scenario for scenario in scenarios if "static" in scenario]
     if not scaled or len(scaled) < len(scenarios) or not all(movements):
         return
@@ -216,7 +216,9 @@ def _functional(
     statics = [scenario["static"].removeprefix(prefix) for scenario in scenarios]
     joints = [
         determined_balls(
-            model, markers, (contents.recordings[static], joined([contents.recordings[name] for name in files]))
+            model,
+            markers,
+            (contents.recordings[static], join_recordings([contents.recordings[name] for name in files])),
         )
         for static, files in set(zip(statics, movements, strict=True))
     ]

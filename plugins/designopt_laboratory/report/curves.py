@@ -17,7 +17,7 @@ from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, above, beside, selected
 from designopt.store.result import Result
 from designopt_laboratory.curves.interest import LEAST_RANGE, by_interest, is_main, positive_direction, varying
-from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, normal_walk, pooled
+from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, normal_walk, pool_curves
 from designopt_laboratory.curves.reference import ReferenceCurve, ReferenceFile
 
 #: Joints of the first figure: those that a model has of these, else the ones that move most.
@@ -55,7 +55,7 @@ def laboratory_curves(
     by_design = trials_by_design(result, *NEEDED)
     if not by_design:
         return missing(title, *NEEDED) if len(result.outcomes.X) else None
-    every = {design: pooled(trials) for design, trials in list(by_design.items())[:_DESIGNS]}
+    every = {design: pool_curves(trials) for design, trials in list(by_design.items())[:_DESIGNS]}
     curves = {design: by_interest(varying(curve_list)[0]) for design, curve_list in every.items()}
     if not any(curves.values()):
         return Section(

@@ -16,7 +16,7 @@ from designopt.report.section import Section, Table
 from designopt.report.traces import Trace, above, selected
 from designopt.store.result import Result
 from designopt_laboratory.curves.differences import CurveDifference, curve_difference
-from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, pooled
+from designopt_laboratory.curves.pool import NEEDED, CurveSet, PooledCurves, pool_curves
 from designopt_laboratory.report.curves import band_traces, label, trials_by_design
 
 Test = tuple[PooledCurves, tuple[CurveSet, CurveSet], CurveDifference]
@@ -42,7 +42,7 @@ def laboratory_differences(
         return missing(title, *NEEDED) if len(result.outcomes.X) else None
     tests = [
         (curve, pair, difference)
-        for curve in pooled(next(iter(by_design.values())))
+        for curve in pool_curves(next(iter(by_design.values())))
         if curve.kind in _KINDS
         for pair, difference in _tests(curve, level)
     ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from designopt_muscle.geometry.kinematics import Kinematics
-from designopt_muscle.geometry.loads import BodyLoad, summed
+from designopt_muscle.geometry.loads import BodyLoad, sum_by_body
 from designopt_muscle.models.dynamics import read_body_loads
 from designopt_muscle.osim.model import OsimModel
 from designopt_recordings.loads.contacts import contacts
@@ -46,7 +46,7 @@ def assigned_loads(
     rate = steps / float(table.time[-1] - table.time[0])
     if cutoff is not None:
         loads = tuple(
-            _filtered(load, fine, (even, time), rate, cutoff) for load, fine in zip(loads, records, strict=True)
+            _filter_load(load, fine, (even, time), rate, cutoff) for load, fine in zip(loads, records, strict=True)
         )
     n = len(time)
     force, point, torque = np.zeros((n, 2, 3)), np.full((n, 2, 3), np.nan), np.zeros((n, 2, 3))
@@ -66,7 +66,7 @@ def assigned_loads(
         fine_force = np.asarray(sum(records[k].force for k in of_side))
         plate = ForcePlate(side, rate, fine_force, np.zeros_like(fine_force), start=float(even[0]))
         strikes[side] = tuple(c.start for c in contacts(plate, open_ends=True) if begins(plate, c))
-    by_body = summed(loads)
+    by_body = sum_by_body(loads)
     missing = np.logical_or.reduce([~np.isfinite(load).all(axis=1) for load in by_body.values()] or [np.zeros(n, bool)])
     status = np.where(missing, int(TrialStatus.MISSING_LOAD), int(TrialStatus.OK))
     doubts += _beside_feet(file.name, loads, motion.model, feet)
@@ -102,7 +102,7 @@ def _or_zero(values: Floats) -> Floats:
     return np.asarray(np.nan_to_num(values))
 
 
-def _filtered(
+def _filter_load(
     load: BodyLoad, fine_load: BodyLoad, times: tuple[Floats, Floats], rate: float, cutoff: float
 ) -> BodyLoad:
     """The `load` with the force and moment of `fine_load`, which is filtered at its even times; its point stays."""

@@ -9,7 +9,7 @@ import numpy as np
 from designopt_muscle.geometry.kinematics import Kinematics
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import OsimModel
-from designopt_recordings.frames import FrameStatus, worst
+from designopt_recordings.frames import FrameStatus, worst_status
 from designopt_recordings.loads.contacts import SHORTEST, THRESHOLD, ContactInterval, contacts
 from designopt_recordings.loads.frames import PlateLoad, load_at
 from designopt_recordings.loads.segments import bearing_segment, outline_distances
@@ -142,15 +142,15 @@ def foot_loads(
         load = load_at(plate, time, cutoff=cutoff, open_ends=True)
         bearing = bearing_segment(shapes, plate, load, segments)
         of_plate = [_STATUSES.get(value, TrialStatus.OK) for value in bearing.status.tolist()]
-        status = worst(status, of_plate)
+        status = worst_status(status, of_plate)
         for side in feet:
             share = bearing.frames_of(side)
-            wrench[side] += _shared(load, share)
+            wrench[side] += _shared_load(load, share)
             normal_force = share * np.abs(np.nan_to_num(load.force) @ plate.normal)
             i = SIDES.index(side)
             weighted_points[:, i] += normal_force[:, None] * np.nan_to_num(load.point)
             pressing[:, i, 0] += normal_force
-        strikes_of_plate, unclear = _strikes(plate, bearing.which, bearing.segments, time)
+        strikes_of_plate, unclear = _strikes(plate, bearing.segment_indices, bearing.segments, time)
         for side, moment in strikes_of_plate:
             strikes[side].append(moment)
         doubts += unclear
@@ -164,7 +164,7 @@ def foot_loads(
     return FootLoads(force, point, torque, by_body, times, status, tuple(notes), tuple(doubts))
 
 
-def _shared(load: PlateLoad, share: Floats) -> Floats:
+def _shared_load(load: PlateLoad, share: Floats) -> Floats:
     """(n, 6) of a plate's load where a foot has it; NaN where the plate has no finite value."""
     wrench = np.hstack([load.force, load.moment])
     factor = np.where(load.status == FrameStatus.MISSING_LOAD, np.nan, share)
@@ -186,8 +186,8 @@ def _strikes(
         if not len(indices):
             highest = float(np.nanmax(np.interp(time[frames], plate.time, np.nan_to_num(plate.normal_force))))
             notes.append(
-                f"{titled(plate)}: no foot is over the contact from {contact.start:.3f} to {contact.end:.3f} s; its"
-                f" load of up to {highest:.3g} N is left out"
+                f"{plate_title(plate)}: no foot is over the contact from {contact.start:.3f} to {contact.end:.3f} s;"
+                f" its load of up to {highest:.3g} N is left out"
             )
             continue
         if begins(plate, contact):
@@ -201,7 +201,7 @@ def begins(plate: ForcePlate, contact: ContactInterval) -> bool:
     return before >= 0 and bool(np.isfinite(plate.normal_force[before]))
 
 
-def titled(plate: ForcePlate) -> str:
+def plate_title(plate: ForcePlate) -> str:
     """The name of a plate as a plate's."""
     return plate.name if "plate" in plate.name.lower() else f"plate {plate.name}"
 
@@ -213,8 +213,8 @@ def _beside_contacts(plate: ForcePlate, load: PlateLoad, time: Floats) -> list[s
     if not len(force) or force.max() < _LEAST_LEFT_OUT:
         return []
     return [
-        f"{titled(plate)}: beside its contacts (above {THRESHOLD:g} N for {SHORTEST:g} s) up to {force.max():.3g} N at"
-        f" {time[force.argmax()]:.3f} s are left out"
+        f"{plate_title(plate)}: beside its contacts (above {THRESHOLD:g} N for {SHORTEST:g} s) up to {force.max():.3g}"
+        f" N at {time[force.argmax()]:.3f} s are left out"
     ]
 
 

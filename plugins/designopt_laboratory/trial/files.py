@@ -14,14 +14,14 @@ from designopt_muscle.markers.fit import MotionFit
 from designopt_muscle.markers.problem import coordinate_targets
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkSetup, IkTasks, read_ik_setup
-from designopt_muscle.models.columns import present
+from designopt_muscle.models.columns import present_coordinates
 from designopt_muscle.models.dynamics import read_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.plausibility import pose_notes
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.apply import scaled
+from designopt_muscle.scaling.apply import scale_model
 from designopt_muscle.scaling.factors import moved_markers
 from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.loads.tables import plates_from_table
@@ -112,7 +112,9 @@ def read_files(settings: SubjectSettings, conditions: Mapping[str, Any]) -> Tria
         with readable(file):
             table = read_table(file)
             turning = {c.name for c in model.coordinates if c.rotational and c.name in model.free}
-            posture = table.radians([name for name in model.free if name in turning & present(table, model.names)])
+            posture = table.radians(
+                [name for name in model.free if name in turning & present_coordinates(table, model.names)]
+            )
         notes += [f"{file.name}: {note}" for note in table.notes]
         doubts = [*(f"{file.name}: {note}" for note in pose_notes(posture, model)), *doubts]
     assert file is not None
@@ -195,13 +197,13 @@ def _tasks(
     return tasks
 
 
-def resized(files: TrialFiles, factor: float) -> TrialFiles:
+def resize(files: TrialFiles, factor: float) -> TrialFiles:
     """The files with all lengths of the subject's model, and the places of its markers, times `factor`; masses stay."""
     if factor == 1.0:
         return files
     model = files.model
     factors = {body.name: np.full(3, factor) for body in model.bodies}
-    content = scaled(files.content, factors, float(sum(body.mass for body in model.bodies)))
+    content = scale_model(files.content, factors, float(sum(body.mass for body in model.bodies)))
     return replace(
         files,
         content=content,

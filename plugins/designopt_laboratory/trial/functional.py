@@ -99,7 +99,7 @@ def functional_markers(
     return FunctionalMarkers(tuple(joint_markers), static, tuple(notes))
 
 
-def joined(recordings: Sequence[Recording]) -> Recording:
+def join_recordings(recordings: Sequence[Recording]) -> Recording:
     """The frames of all `recordings` one after the other, with NaN where one lacks a marker."""
     names = tuple(dict.fromkeys(name for recording in recordings for name in recording.marker_names))
     parts = []

@@ -55,7 +55,7 @@ def root_residual(model: OsimModel, net: NetMoments) -> Floats:
     return np.stack(columns, axis=1) if columns else np.zeros((len(net.values), 0))
 
 
-def unsupported(model: OsimModel, residual: Floats, limit: float | None) -> Mask:
+def unsupported_frames(model: OsimModel, residual: Floats, limit: float | None) -> Mask:
     """(n,) frames in which the root lacks more than the share `limit` of the weight."""
     if limit is None or not residual.shape[1]:
         return np.zeros(len(residual), dtype=bool)
@@ -78,7 +78,7 @@ def beside_gaps(has_pose: Mask) -> Mask:
 
 
 def unsupported_notes(
-    status: Integers, limit: float | None, *, cause: str, has_loads: bool, unfiltered: bool
+    status: Integers, limit: float | None, *, cause: str, has_loads: bool, is_unfiltered: bool
 ) -> tuple[list[str], list[str]]:
     """Why frames of these statuses have no moments, and what to do; and the same of few frames at ends. `cause` is that
     of forces which leave much of the weight."""
@@ -101,7 +101,7 @@ def unsupported_notes(
         reason = (
             "unfiltered accelerations (cutoff: 0) leave more than {limit:.0%} of the weight at the root; a cutoff such"
             " as 6 Hz leaves less"
-            if unfiltered
+            if is_unfiltered
             else "accelerations are poor: they are those at an end of the record or of a gap"
         )
         note = f"{rough} {frames} have no moments, as their {reason.format(limit=limit)}"
@@ -146,7 +146,7 @@ def force_factor(net: NetMoments, motion: Kinematics, loads: Mapping[str, Floats
 
 def factor_notes(factor: float, name: str, mass: float) -> list[str]:
     """A sentence where the motion of a subject of `mass` (kg) needs other vertical forces than the file `name` has."""
-    if not _is_other(factor):
+    if not abs(factor - 1.0) > _OTHER_FORCES:  # NaN is no factor
         return []
     if factor <= 0.0:
         return [
@@ -164,10 +164,6 @@ def factor_notes(factor: float, name: str, mass: float) -> list[str]:
         f"{name}: the recorded vertical forces are those of {apparent_mass:.3g} kg, the subject has {mass:.3g} kg:"
         f" the motion needs {factor:.3g} times these forces: {cause}"
     ]
-
-
-def _is_other(factor: float) -> bool:
-    return abs(factor - 1.0) > _OTHER_FORCES
 
 
 def _rms(values: Floats) -> float:

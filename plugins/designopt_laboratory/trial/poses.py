@@ -9,13 +9,13 @@ import numpy as np
 from designopt_muscle.markers.fit import fit_motion
 from designopt_muscle.markers.problem import Limits
 from designopt_muscle.markers.status import MotionStatus
-from designopt_muscle.models.columns import motion_notes, present
+from designopt_muscle.models.columns import motion_notes, present_coordinates
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.trial import MovedCoordinates
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import OsimModel
-from designopt_recordings.frames import FrameStatus, StatusEnum, worst
-from designopt_recordings.gaps.fill import interpolated
+from designopt_recordings.frames import FrameStatus, StatusEnum, worst_status
+from designopt_recordings.gaps.fill import interpolate_gaps
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.derivatives import derivatives
 from designopt_recordings.signals.even_steps import EVEN, deviations, for_filter
@@ -146,7 +146,7 @@ def poses(
     body_of = {marker.name: marker.body for marker in markers}
     pulling = [i for i, name in enumerate(fit.markers) if not tasks.markers or tasks.markers.get(name, 0.0) > 0.0]
     lost, doubts = lost_segments(fit.errors[:, pulling], [body_of[fit.markers[i]] for i in pulling])
-    status = worst(fit.status, np.where(lost, int(TrialStatus.SEGMENT_LOST), 0))
+    status = worst_status(fit.status, np.where(lost, int(TrialStatus.SEGMENT_LOST), 0))
     values = np.where(status[:, None] >= 100, np.nan, fit.values[:, columns])
     names = tuple(fit.coordinates[i] for i in columns)
     time = np.linspace(fit.time[0], fit.time[-1], len(fit.time))  # files round the times: accelerations would show it
@@ -189,7 +189,7 @@ def _check_distances(errors: Floats, name: str) -> None:
 
 def measured_poses(table: TimeTable, model: OsimModel, name: str) -> PoseSeries:
     """The coordinates in a `table`. Raises `TrialError` where none of its columns is one of the `model`."""
-    moving = present(table, model.names)
+    moving = present_coordinates(table, model.names)
     names = tuple(n for n in model.free if n in moving)
     if not names:
         raise TrialError(f"{name}: none of its columns is a coordinate of the model '{model.name}'")
@@ -205,13 +205,13 @@ def measured_poses(table: TimeTable, model: OsimModel, name: str) -> PoseSeries:
     return PoseSeries(table.time, names, values, (), np.zeros((n, 0)), status, (*notes, *radian_notes))
 
 
-def filtered(series: PoseSeries, cutoff: float, max_gap: float) -> tuple[MovedCoordinates, Integers]:
+def filter_coordinates(series: PoseSeries, cutoff: float, max_gap: float) -> tuple[MovedCoordinates, Integers]:
     """The coordinates filtered at `cutoff` Hz (0: as they are), with rates and accelerations; and statuses (n,).
 
     Unusable frames between usable ones are bridged by a spline over at most `max_gap` s, so that a frame is lost
     without its neighbours; they keep their status. Longer gaps part the motion.
     """
-    bridged_values, _ = interpolated(series.time, series.values, max_gap)
+    bridged_values, _ = interpolate_gaps(series.time, series.values, max_gap)
     rate = (len(series.time) - 1) / (series.time[-1] - series.time[0])
     smooth = lowpass(bridged_values, rate, cutoff, _ORDER) if cutoff > 0.0 else bridged_values
     rates, accelerations = derivatives(series.time, smooth)

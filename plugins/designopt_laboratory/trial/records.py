@@ -13,7 +13,7 @@ from designopt_muscle.models.plausibility import weight_of
 from designopt_recordings.loads.frames import load_at
 
 from designopt.arrays import Floats
-from designopt_laboratory.trial.feet import FARTHEST, foot_bodies, titled, usual_feet
+from designopt_laboratory.trial.feet import FARTHEST, foot_bodies, plate_title, usual_feet
 from designopt_laboratory.trial.files import TrialFiles
 from designopt_laboratory.trial.judgement import root_rows
 from designopt_laboratory.trial.poses import measured_poses
@@ -65,7 +65,7 @@ def ground_records(files: TrialFiles, feet: Mapping[str, str] | None = None) -> 
     for plate in files.plates:
         load = load_at(plate, plate.time, open_ends=True)
         side = None if plate.normal[1] > _LEVEL else ""  # a wall is not stood on
-        records.append(GroundRecord(titled(plate), side, plate.time, plate.force, load.point, load.free))
+        records.append(GroundRecord(plate_title(plate), side, plate.time, plate.force, load.point, load.free))
     return tuple(records)
 
 
@@ -216,14 +216,14 @@ def _point_mistakes(files: TrialFiles, records: tuple[GroundRecord, ...], span: 
             record.point[rows],
             landmarks[np.clip(np.searchsorted(time, record.time[rows]), 0, len(time) - 1)],
         )
-        far, far_in_m = (_nearest(factor * points, near) for factor in (1.0, 1e-3))
+        far, far_in_m = (_distance_to_nearest(factor * points, near) for factor in (1.0, 1e-3))
         if far > _FARTHEST:
             point_kind = "marker" if files.recording is not None else "body"
-            where = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest {point_kind}"
+            sentence = f"{files.loads_name}: {record.name}: the force acts {far:.3g} m from the nearest {point_kind}"
             if far_in_m < _FARTHEST:
-                yield f"{where}: are its points in mm? They must be in m (divide them by 1000)"
+                yield f"{sentence}: are its points in mm? They must be in m (divide them by 1000)"
             else:
-                yield f"{where}: check unit and axes of its points, and whether it belongs to {files.name}"
+                yield f"{sentence}: check unit and axes of its points, and whether it belongs to {files.name}"
             continue
         lever = np.abs(record.free[rows]) / np.linalg.norm(record.force[rows], axis=1)
         if record.side != "" and len(rows) and np.nanmedian(lever) > _LARGEST_LEVER:
@@ -233,7 +233,7 @@ def _point_mistakes(files: TrialFiles, records: tuple[GroundRecord, ...], span: 
             )
         if record.side and len(sides) > 1:
             to_feet = {
-                side: _nearest(points, near[:, np.isin(bodies, list(side_bodies))])
+                side: _distance_to_nearest(points, near[:, np.isin(bodies, list(side_bodies))])
                 for side, side_bodies in sides.items()
             }
             to_other = min(distance for side, distance in to_feet.items() if side != record.side)
@@ -245,7 +245,7 @@ def _point_mistakes(files: TrialFiles, records: tuple[GroundRecord, ...], span: 
         )
 
 
-def _nearest(points: Floats, landmarks: Floats) -> float:
+def _distance_to_nearest(points: Floats, landmarks: Floats) -> float:
     """m, median horizontal distance of `points` (k, 3) from the nearest of `landmarks` (k, m, 3); NaN without any."""
     distances = np.linalg.norm((landmarks - points[:, None])[:, :, [0, 2]], axis=2)
     nearest = np.min(np.where(np.isfinite(distances), distances, np.inf), axis=1, initial=np.inf)

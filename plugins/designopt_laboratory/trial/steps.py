@@ -27,7 +27,7 @@ from designopt_muscle.models.trial import (
     trial_of,
 )
 from designopt_muscle.osim.model import GROUND, OsimModel
-from designopt_recordings.frames import worst
+from designopt_recordings.frames import worst_status
 
 from designopt.arrays import Floats, Integers, Mask
 from designopt.counts import plural
@@ -42,10 +42,10 @@ from designopt_laboratory.trial.judgement import (
     factor_notes,
     force_factor,
     root_residual,
-    unsupported,
+    unsupported_frames,
     unsupported_notes,
 )
-from designopt_laboratory.trial.poses import PoseSeries, TrialStatus, filtered
+from designopt_laboratory.trial.poses import PoseSeries, TrialStatus, filter_coordinates
 from designopt_laboratory.trial.records import LEAST_LOAD, ground_records, record_notes
 from designopt_laboratory.trial.strikes import Strikes, strikes_of_feet
 
@@ -129,7 +129,7 @@ class TrialSteps:
         return float(sum(body.mass for body in self.model.bodies))
 
 
-def varied(model: OsimModel, factors: Factors) -> OsimModel:
+def vary_model(model: OsimModel, factors: Factors) -> OsimModel:
     """The model with its masses (inertias alike), fibres and tendons changed by `factors`; strength acts later."""
     if factors == Factors(strength=factors.strength):
         return model
@@ -147,8 +147,8 @@ def take_steps(
     Raises `TrialError` for files, feet, joints or a window that do not fit, and `RecordingError` for a cut-off that the
     rate excludes.
     """
-    model = varied(files.model, processing.factors)
-    coordinates, status = filtered(series, processing.cutoff, chain.max_gap)
+    model = vary_model(files.model, processing.factors)
+    coordinates, status = filter_coordinates(series, processing.cutoff, chain.max_gap)
     defaults = {c.name: np.full(len(coordinates.time), c.default) for c in model.coordinates}
     values = {name: np.nan_to_num(coordinates.values[:, i]) for i, name in enumerate(coordinates.names)}
     free = {name: values.get(name, defaults[name]) for name in model.free}
@@ -162,7 +162,7 @@ def take_steps(
         names = files.loads_name, files.loads_name if files.assignments is None else files.assignments.name
         posed_frames = frames[status[frames] < 100]
         feet = judged_points(feet, shapes, posed_frames, LEAST_LOAD * weight_of(files.model), names)
-        status = worst(status, feet.status)
+        status = worst_status(status, feet.status)
     if feet is not None:
         notes, doubts = [*notes, *feet.notes], [*doubts, *feet.doubts]
     steps = TrialSteps(
@@ -177,11 +177,11 @@ def take_steps(
     dynamics = Dynamics.from_model(model, coordinates.states, loads)
     net = computed_moments(model, dynamics)
     residual = root_residual(model, net)
-    beside = unsupported(model, residual, chain.residual_limit)
+    beside = unsupported_frames(model, residual, chain.residual_limit)
     rough = at_ends(beside) | beside_gaps(has_pose)
     if processing.cutoff == 0.0 and beside.any():
         usual = root_residual(model, _usual_moments(model, series, loads, chain.max_gap))
-        rough |= beside & ~unsupported(model, usual, chain.residual_limit)
+        rough |= beside & ~unsupported_frames(model, usual, chain.residual_limit)
     factor = force_factor(net, motion, loads, frames)
     causes = factor_notes(factor, files.loads_name, steps.mass)
     if not causes:
@@ -190,10 +190,10 @@ def take_steps(
             motion, net, loads, np.flatnonzero(series.status < 100), coordinates.time, records
         )
         causes = cause_notes(balance, files, poses_are_certain=not (series.doubts or files.doubts))
-    status = worst(status, np.select([rough, beside], [TrialStatus.ROUGH, TrialStatus.BESIDE_PLATES], 0))
+    status = worst_status(status, np.select([rough, beside], [TrialStatus.ROUGH, TrialStatus.BESIDE_PLATES], 0))
     beside_note, rough_note = unsupported_notes(
         status[frames], chain.residual_limit, cause=_unfit(factor, bool(causes or series.doubts or files.doubts)),
-        has_loads=bool(loads), unfiltered=processing.cutoff == 0.0,
+        has_loads=bool(loads), is_unfiltered=processing.cutoff == 0.0,
     )  # fmt: skip
     reasons = [*causes, *beside_note, *notes_of_records]
     if chain.residual_limit is not None:
@@ -213,7 +213,7 @@ def take_steps(
     )  # fmt: skip
     steps = replace(steps, trial=trial, notes=tuple(dict.fromkeys([*steps.notes, *trial.notes])))
     tracking = None if signals is None else replace(signals, signals=signals.signals[frames])
-    return _loaded(_shared(steps, chain, processing, tracking), chain)
+    return _add_loads(_add_sharing(steps, chain, processing, tracking), chain)
 
 
 def _unfit(factor: float, is_doubtful: bool) -> str:
@@ -269,7 +269,7 @@ def _foot_loads(
 def _usual_moments(model: OsimModel, series: PoseSeries, loads: dict[str, Floats], max_gap: float) -> NetMoments:
     """The net moments of the coordinates at a usual cut-off."""
     cutoff = min(USUAL_CUTOFF, 0.2 / float(np.median(np.diff(series.time))))
-    smooth, _ = filtered(series, cutoff, max_gap)
+    smooth, _ = filter_coordinates(series, cutoff, max_gap)
     return computed_moments(model, Dynamics.from_model(model, smooth.states, loads))
 
 
@@ -320,7 +320,7 @@ def _cut(steps: TrialSteps, frames: Integers) -> TrialSteps:
     )
 
 
-def _shared(steps: TrialSteps, chain: Chain, processing: Processing, tracking: Tracking | None) -> TrialSteps:
+def _add_sharing(steps: TrialSteps, chain: Chain, processing: Processing, tracking: Tracking | None) -> TrialSteps:
     assert steps.trial is not None
     trial = steps.trial
     muscles = trial.muscles.scaled(processing.factors.strength)
@@ -339,7 +339,7 @@ def _shared(steps: TrialSteps, chain: Chain, processing: Processing, tracking: T
     return replace(steps, sharing=sharing, fibre_forces=active, metabolic=metabolic)
 
 
-def _loaded(steps: TrialSteps, chain: Chain) -> TrialSteps:
+def _add_loads(steps: TrialSteps, chain: Chain) -> TrialSteps:
     if chain.until != "reactions":
         return steps
     assert steps.trial is not None

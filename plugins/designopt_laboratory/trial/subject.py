@@ -18,18 +18,23 @@ from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.markers import OsimMarker, read_markers
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.apply import scaled
+from designopt_muscle.scaling.apply import scale_model
 from designopt_muscle.scaling.factors import moved_markers
 from designopt_muscle.scaling.scale import ScaledModel, scale_subject
 from designopt_muscle.scaling.setup import Measurement, Method, ScaleSetup, read_scale_setup
-from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.recording import Recording
 
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt.study.language.findings import nearest_or_all
-from designopt_laboratory.trial.functional import FunctionalJoint, FunctionalMarkers, functional_markers, joined
+from designopt_laboratory.trial.functional import (
+    FunctionalJoint,
+    FunctionalMarkers,
+    functional_markers,
+    join_recordings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +135,7 @@ class SubjectSettings:
 def readable(file: InputFile) -> Iterator[None]:
     """What is wrong with a file becomes a `TrialError` that begins with its name."""
     try:
-        with about(file.name):
+        with errors_about(file.name):
             yield
     except (RecordingError, ModelError, MarkerError) as error:
         text = str(error)
@@ -197,7 +202,7 @@ def subject_of(
     factors = {body: np.array(factor) for body, factor in scaling.factors.items()} if own_model is None else {}
     content = source.content
     if own_model is None and (factors or mass is not None):
-        content, markers = scaled(content, factors, mass), moved_markers(markers, factors)
+        content, markers = scale_model(content, factors, mass), moved_markers(markers, factors)
     return ScaledModel(content, factors, markers, None, tuple(notes))
 
 
@@ -215,7 +220,9 @@ def _functional(
             recordings.append(settings.markers.on_model(read_recording(file)))
     name = ", ".join(file.name for file in movements)
     try:
-        joints = functional_markers(model, markers, (static_recording, joined(recordings)), settings.scaling.functional)
+        joints = functional_markers(
+            model, markers, (static_recording, join_recordings(recordings)), settings.scaling.functional
+        )
     except MarkerError as error:
         raise TrialError(f"{name}: {error}") from None
     return replace(joints, notes=tuple(f"{name}: {note}" for note in joints.notes))
@@ -229,10 +236,10 @@ def subject_doubts(
     model = read_model((own_model or settings.model).content)
     generic, scaled_mass = (sum(body.mass for body in each.bodies) for each in (model, subject.model))
     if own_model is None and generic > 0.0 and not 1.0 / _MASSES < scaled_mass / generic < _MASSES:
-        where = f"the subject's mass of {scaled_mass:g} kg"
+        mass_text = f"the subject's mass of {scaled_mass:g} kg"
         if mass is None and settings.scaling.setup is not None:
-            where = f"{settings.scaling.setup.name}: the <mass> of {scaled_mass:g} kg"
-        doubts.append(f"{where} is {scaled_mass / generic:.3g} times that of {settings.model.name}: check its unit")
+            mass_text = f"{settings.scaling.setup.name}: the <mass> of {scaled_mass:g} kg"
+        doubts.append(f"{mass_text} is {scaled_mass / generic:.3g} times that of {settings.model.name}: check its unit")
     if static is not None and subject.static is not None:
         doubts += [f"{static.name}: {doubt}" for doubt in subject.static.doubts]
     return doubts

@@ -123,7 +123,7 @@ def _anatomy(at: LocatedNode, geometry: Geometry, findings: Findings) -> Anatomy
     default = "allow_default_laws" in entries and entries["allow_default_laws"].node.scalar is True
     wires = []
     for wire in geometry.wires:
-        points = [Point(p.link, _local(geometry, p.link, p.position)) for p in wire.points]
+        points = [Point(p.link, _local_position(geometry, p.link, p.position)) for p in wire.points]
         wires.append(Wire(wire.name, tuple(points)))
         length = sum(
             float(np.linalg.norm(np.subtract(a.position, b.position)))
@@ -234,7 +234,7 @@ def _virtual(link: str, at: LocatedNode | None, location: Any) -> tuple[list[Coo
     return coordinates, Frame(link, GROUND, tuple(motions))
 
 
-def _local(geometry: Geometry, link: str, location: Vector3) -> tuple[float, ...]:
+def _local_position(geometry: Geometry, link: str, location: Vector3) -> tuple[float, ...]:
     """A place of the reference posture in the axes of its link; virtual links have those of the world."""
     if link in geometry.bones:
         at = geometry.bones[link]

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.study.language.errors import Issue, StudyError, error_line, short
+from designopt.study.language.errors import Issue, StudyError, abbreviate, error_line
 from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.anatomy.geometry import SECTIONS, FixedPoint, Geometry, Strand, placement
 
@@ -71,7 +71,7 @@ class _Reader:
         line = self.text.count("\n", 0, at)
         column = at - (self.text.rfind("\n", 0, at) + 1)
         issue = Issue(
-            self.name, line + 1, column + 1, column + 1 + length, "", short(message), error_line(self.lines[line])
+            self.name, line + 1, column + 1, column + 1 + length, "", abbreviate(message), error_line(self.lines[line])
         )
         return StudyError([issue])
 

@@ -48,19 +48,16 @@ def system(formulation: Formulation, *, driven: bool = False) -> System:
             (Variable(f"multiplier_{i + 1}", "N"), multipliers[i], -bound[i]) for i in range(gap.numel())
         ]  # fmt: skip
         angles = state.z
+    stabilisation = [] if joints else [(Variable("stabilisation", "1/s", 0.0), rate)]
     return System.from_expressions(
         "andrews",
         states=parts.states,
         unknowns=[*parts.unknowns, *extra],
         controls=[(Variable("torque", "N m"), torque)] if driven else [],
         parameters=[(Variable("stiffness", "N/m", 0.0), stiffness)],
-        data=[*([] if driven else [(Variable("torque", "N m"), torque)]), *_stabilisation(rate, joints=joints)],
+        data=[*([] if driven else [(Variable("torque", "N m"), torque)]), *stabilisation],
         outputs=_outputs(state, angles, spring, torque, joints=joints),
     )
-
-
-def _stabilisation(rate: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
-    return [] if joints else [(Variable("stabilisation", "1/s", 0.0), rate)]
 
 
 def _outputs(state: TreeState, angles: Any, spring: Spring, torque: Any, *, joints: bool) -> list[tuple[Variable, Any]]:

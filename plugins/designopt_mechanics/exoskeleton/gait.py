@@ -54,6 +54,6 @@ def leg(phase: Any) -> tuple[Any, Any, Any]:
     return thigh, shank, shank + angle("ankle", phase)
 
 
-def lifted(foot: Any) -> Any:
+def sole_angle(foot: Any) -> Any:
     """The angle (rad, at most 0) of a sole that stays flat until the heel lifts; smooth."""
     return 0.5 * (foot - ca.sqrt(foot**2 + _LIFT**2))

@@ -120,7 +120,7 @@ class ExoskeletonGait:
         if run.status is not SimulationStatus.DONE:
             raise Diverged(run.message, reason=run.status.name.lower())
         output_of = {v.name: run.y[:, i] for i, v in enumerate(self._simulator.system.outputs)}
-        exoskeleton = _built(self.rods, design_values, conditions)
+        exoskeleton = _build_model(self.rods, design_values, conditions)
         moments = np.column_stack([output_of[n] for n in output_of if n.startswith("Mp")])
         stretch = np.column_stack([output_of[n] for n in output_of if n.startswith("stretch_")])
         tensions = (
@@ -245,7 +245,7 @@ def start(size: Size, design: Mapping[str, float], conditions: Mapping[str, floa
 
 def drawing(size: Size, design: Mapping[str, float], conditions: Mapping[str, float], states: Floats) -> Floats:
     """(n, vertices, 3) m of the rods in `states` (n, ...)."""
-    tree = _built(size, design, conditions).tree
+    tree = _build_model(size, design, conditions).tree
     ends, _ = places(tree, states[:, : 3 * tree.n])
     gap = np.full((len(ends), 3), np.nan)
     vertices = []
@@ -259,7 +259,7 @@ def _value_of(name: str) -> Any:
     return lambda v: v[name]
 
 
-def _built(size: Size, design: Mapping[str, float], conditions: Mapping[str, float]) -> Any:
+def _build_model(size: Size, design: Mapping[str, float], conditions: Mapping[str, float]) -> Any:
     return build(size, conditions["mass"], conditions["height"], design["stiffness"], design["link_damping"])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt_mechanics.exoskeleton.anthropometry import Build, Size, build
-from designopt_mechanics.exoskeleton.gait import BEGIN, END, leg, lifted
+from designopt_mechanics.exoskeleton.gait import BEGIN, END, leg, sole_angle
 from designopt_mechanics.rods.basis import objects
 from designopt_mechanics.rods.dynamics import inverse_dynamics
 from designopt_mechanics.rods.outputs import elastic_forces, energies, places
@@ -49,7 +49,7 @@ def reference(build: Build, time: Any, conditions: Mapping[str, Any]) -> Referen
     stance, swing = leg(phase), leg(phase + 0.5)
     up, down = 0.5 * math.pi, -0.5 * math.pi
     directions = {
-        "stance_foot": math.pi + lifted(stance[2]),
+        "stance_foot": math.pi + sole_angle(stance[2]),
         "stance_shank": up + stance[1],
         "stance_thigh": up + stance[0],
         "trunk": ca.SX(up),
@@ -95,7 +95,7 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
     moments = _moments(exoskeleton, aims, q, dq, design, deviation)
     if not feed_forward:
         moments = [[ca.fmin(ca.fmax(m, -limit), limit) for m in part] for part in moments]
-    passive = _passive(exoskeleton, aims, q, dq)
+    passive = _passive_moments(exoskeleton, aims, q, dq)
     azimuth, elevation = (
         _net(
             exoskeleton,
@@ -106,7 +106,7 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
     pull = elastic_forces(tree, q, dq)
     forces = np.concatenate([azimuth, elevation, pull])
     residual = ca.cse(ca.vertcat(*(inverse_dynamics(tree, q, dq, objects(s)) - forces)))
-    rates = [_relative(exoskeleton, dq[k * n : (k + 1) * n]) for k in (0, 1)]
+    rates = [_relative_values(exoskeleton, dq[k * n : (k + 1) * n]) for k in (0, 1)]
     power = sum(ca.fmax(m[i] * r[i], 0.0) for m, r in zip(moments, rates, strict=True) for i in exoskeleton.driven)
     joints = [
         (f"{kind}_{tree.rods[i].name}", m[i])
@@ -164,14 +164,14 @@ def _moments(
     return [_sums(build, efforts[:n]), _sums(build, efforts[n : 2 * n])]
 
 
-def _passive(build: Build, reference: Reference, q: Any, dq: Any) -> list[Any]:
+def _passive_moments(build: Build, reference: Reference, q: Any, dq: Any) -> list[Any]:
     """Of azimuth and elevation the moments of springs and dampers in the joints without drives."""
     n = build.tree.n
     moments = []
     for k, aim in enumerate((reference.phi, reference.psi)):
         at, speed = (
-            _relative(build, q[k * n : (k + 1) * n] - aim),
-            _relative(build, dq[k * n : (k + 1) * n]),
+            _relative_values(build, q[k * n : (k + 1) * n] - aim),
+            _relative_values(build, dq[k * n : (k + 1) * n]),
         )
         constants = [SOLE if rod.name == "stance_foot" else ARM for rod in build.tree.rods]
         moments.append([-c[0] * a - c[1] * s for c, a, s in zip(constants, at, speed, strict=True)])
@@ -206,7 +206,7 @@ def _measures(
     ]
 
 
-def _relative(build: Build, values: Any) -> list[Any]:
+def _relative_values(build: Build, values: Any) -> list[Any]:
     """Of each joint the value of its rod less that of the rod before it."""
     return [value if before < 0 else value - values[before] for value, before in zip(values, build.joints, strict=True)]
 

@@ -67,7 +67,7 @@ class Piecewise:
             value = value * (inner - left) + power
         if self.outside == "linear":
             # inside, this is the polynomial; fmin and fmax have the derivative 1 there and 0 outside
-            return value + _ahead(at, inner, slope)
+            return value + (at - inner) * slope
         return ca.if_else(ca.logic_and(at >= low, at <= high), value, np.nan)
 
     def _check_smooth(self, x: Floats, c: Floats) -> None:
@@ -146,7 +146,3 @@ def _choose(at: Any, breaks: Floats, columns: list[Floats]) -> list[Any]:
     upper = _choose(at, breaks[middle + 1 :], [column[middle + 1 :] for column in columns])
     right = at >= breaks[middle]
     return [ca.if_else(right, u, v) for u, v in zip(upper, lower, strict=True)]
-
-
-def _ahead(at: Any, inner: Any, slope: Any) -> Any:
-    return (at - inner) * slope

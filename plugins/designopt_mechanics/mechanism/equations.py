@@ -22,7 +22,6 @@ def mechanism_system(
     loops: LoopSolver,
     controls: Sequence[str] = (),
     outputs: Mapping[str, tuple[str, Any]] | None = None,
-    stabilisation: float = STABILISATION,
 ) -> System:
     """The mechanism under its laws, loads and drives as a `System`.
 
@@ -43,7 +42,7 @@ def mechanism_system(
         gap, curvature = loops.equations()
         J = loops.jacobian
         forces = forces + J.T @ multipliers
-        closing = J @ state.ddz + curvature + 2.0 * stabilisation * (J @ state.dz) + stabilisation**2 * gap
+        closing = J @ state.ddz + curvature + 2.0 * STABILISATION * (J @ state.dz) + STABILISATION**2 * gap
         extra = [
             (Variable(f"multiplier_{i + 1}", "N"), multipliers[i], -closing[i]) for i in range(multipliers.numel())
         ]
@@ -52,7 +51,8 @@ def mechanism_system(
         for name, law in mechanism.laws.items()
         if law.largest_speed < float("inf")
     }
-    parts = equations_of(state, forces, _column(mechanism.gravity), mechanism.forces_on(state), speeds)
+    gravity = tuple(mechanism.gravity) if isinstance(mechanism.gravity, list) else mechanism.gravity
+    parts = equations_of(state, forces, gravity, mechanism.forces_on(state), speeds)
     units = {c.name: c.effort_unit for c in mechanism.tree.coordinates}
     return System.from_expressions(
         "mechanism",
@@ -70,7 +70,3 @@ def _control(loops: LoopSolver, name: str, unit: str) -> Variable:
     if law is None:
         return Variable(f"effort_{name}", unit)
     return Variable(f"effort_{name}", unit, -law.largest_effort, law.largest_effort)
-
-
-def _column(gravity: Any) -> Any:
-    return tuple(gravity) if isinstance(gravity, list) else gravity

@@ -253,7 +253,7 @@ class LoopForces:
     def solve(self, motion: MotionRows, p: Sequence[float]) -> SolvedForces:
         """Efforts and cut forces of a motion. Raises `RedundantLoop` where they are not determined."""
         joint_forces = self._joint_forces(motion, p)
-        if self.redundant == "refuse" and self._across[1].numel():
+        if self.redundant == "refuse" and self._planar_meetings[1].numel():
             self._refuse_across(motion, joint_forces, p)
         return joint_forces
 
@@ -322,7 +322,7 @@ class LoopForces:
     @property
     def is_redundant(self) -> bool:
         """Whether the reference posture leaves forces undetermined."""
-        if self._across[1].numel():
+        if self._planar_meetings[1].numel():
             return True
         z = self.loops.start(self.loops.mechanism.column())[None]
         zero = np.zeros_like(z)
@@ -346,12 +346,12 @@ class LoopForces:
             return
         _, sizes, V = np.linalg.svd(A, full_matrices=False)
         self._refuse((sizes < _UNDETERMINED * sizes[:1])[None], V[None], len(A))
-        if self._across[1].numel():
+        if self._planar_meetings[1].numel():
             cuts: Floats = np.linalg.lstsq(A, b.ravel(), rcond=None)[0].astype(np.float64)
             self._refuse_across(motion, SolvedForces(np.zeros((1, 0)), cuts[None]), p)
 
     @cached_property
-    def _across(self) -> tuple[list[str], Any]:
+    def _planar_meetings(self) -> tuple[list[str], Any]:
         """Meetings in a plane, and the forces (k, 1) in joints of their loops across it that may differ from zero."""
         names, forces = [], []
         for cut in self.loops.lifted_tree.cuts:
@@ -366,11 +366,11 @@ class LoopForces:
     @cached_property
     def _across_rows(self) -> Rows:
         arguments = [self.state.z, self.state.dz, self.state.ddz, self.time, self.p, self.cut_forces]
-        return Rows(ca.Function("across", arguments, [ca.densify(self._across[1])]), compiled=False)
+        return Rows(ca.Function("across", arguments, [ca.densify(self._planar_meetings[1])]), compiled=False)
 
     def _refuse_across(self, motion: MotionRows, joint_forces: SolvedForces, p: Sequence[float]) -> None:
         """Raises `RedundantLoop` where joints of a planar loop carry loads across its plane."""
-        names, _ = self._across
+        names, _ = self._planar_meetings
         (forces,) = self._across_rows(motion.z, motion.dz, motion.ddz, motion.time, p, joint_forces.cuts)
         largest = np.abs(forces.reshape(len(motion.z), -1)).max(axis=0)
         size = max(

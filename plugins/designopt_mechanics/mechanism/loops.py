@@ -104,7 +104,8 @@ class LoopSolver:
         solution, gap = self._newton(z, np.asarray(p, dtype=np.float64))
         if gap > CLOSED:
             raise CannotClose(
-                f"the loops do not close at {self._text(z)}: a gap of {gap:.3g} stays at {self._widest(solution, p)}",
+                f"the loops do not close at {self._text(z)}: a gap of {gap:.3g} stays at"
+                f" {self._widest_gap_message(solution, p)}",
                 gap,
             )
         return solution
@@ -144,7 +145,7 @@ class LoopSolver:
             postures[at], gaps[at] = self._advance(z, rows[at], column, patience)
             if gaps[at] <= CLOSED:
                 z = postures[at]
-                ahead = self._near(z, rows[at + 1 : at + 1 + _AHEAD], column)
+                ahead = self._nearby_postures(z, rows[at + 1 : at + 1 + _AHEAD], column)
                 postures[at + 1 : at + 1 + len(ahead)] = ahead
                 at += len(ahead)
                 z = postures[at]
@@ -272,7 +273,7 @@ class LoopSolver:
                 best, smallest = z, size
             if idle > _IDLE or not np.isfinite(size):
                 break
-            step = _least(J[:, free], value, idle)
+            step = _least_squares(J[:, free], value, idle)
             largest = float(np.abs(step).max())
             if largest < 1e-13 or size < 1e-15:
                 break
@@ -280,14 +281,14 @@ class LoopSolver:
             z[free] -= step if largest <= 0.5 else step * (0.5 / largest)
         return best, smallest
 
-    def _near(self, z: Floats, rows: Floats, p: Floats) -> Floats:
+    def _nearby_postures(self, z: Floats, rows: Floats, p: Floats) -> Floats:
         """The first postures at `rows` that Newton's method reaches from the closed posture `z` on its branch."""
         far = np.abs(rows - z[self.independent]).max(axis=1, initial=0.0) > _LONGEST
         rows = rows[: int(np.argmax(far)) if far.any() else len(rows)]
         if not len(self.dependent) or len(rows) < 2:
             return np.empty((0, len(z)))
         _, J = self._values(z, p)
-        tangent = _least_columns(J[:, self.dependent], J[:, self.independent])
+        tangent = np.linalg.lstsq(J[:, self.dependent], J[:, self.independent], rcond=1e-12)[0]
         step = -(rows - z[self.independent]) @ tangent.T
         guess = np.tile(z, (len(rows), 1))
         guess[:, self.independent] = rows
@@ -323,7 +324,7 @@ class LoopSolver:
             stride = min(stride, longest, 1.0 - progress)
             goal = begin + (progress + stride) * (target - begin)
             _, J = self._values(z, p)
-            step = _least(J[:, self.dependent], -J[:, self.independent] @ (goal - z[self.independent]))
+            step = _least_squares(J[:, self.dependent], -J[:, self.independent] @ (goal - z[self.independent]))
             guess = z.copy()
             guess[self.independent] = goal
             guess[self.dependent] += step
@@ -397,7 +398,7 @@ class LoopSolver:
                 posture, gap = assembly, smallest
         return CannotClose(
             f"the loops close in no posture: from the reference ({self._text(middle)}) and {_ASSEMBLIES} others "
-            f"a gap of at least {gap:.3g} stays, at {self._widest(posture, p)} in {self._text(posture)}; "
+            f"a gap of at least {gap:.3g} stays, at {self._widest_gap_message(posture, p)} in {self._text(posture)}; "
             "check the lengths and places of its bodies",
             gap,
         )
@@ -407,7 +408,7 @@ class LoopSolver:
         names = self.mechanism.tree.names
         return [i for i, n in enumerate(names) if n not in self.mechanism.independent]
 
-    def _widest(self, z: Floats, p: ArrayLike) -> str:
+    def _widest_gap_message(self, z: Floats, p: ArrayLike) -> str:
         values, _ = self._values(z, np.asarray(p, dtype=np.float64))
         return f"'{self.labels[int(np.argmax(np.abs(values)))]}'"
 
@@ -430,7 +431,7 @@ def _independent_rows(matrix: Floats, tolerance: float = _DEPENDENT) -> list[int
     return indices
 
 
-def _least(matrix: Floats, right: Floats, damping: int = 0) -> Floats:
+def _least_squares(matrix: Floats, right: Floats, damping: int = 0) -> Floats:
     """The solution of least squares; of the square system where it has one.
 
     `damping` counts steps without success: they are shortened (Levenberg), since a gap that stays has a singular slope.
@@ -447,10 +448,6 @@ def _least(matrix: Floats, right: Floats, damping: int = 0) -> Floats:
         else:
             if np.abs(solution).max() < 1e6:
                 return solution
-    return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
-
-
-def _least_columns(matrix: Floats, right: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0], dtype=np.float64)
 
 

@@ -25,10 +25,10 @@ _UNITS = {"kg cm^2": 1e4, "kg mm^2": 1e6}
 def body_notes(mechanism: Mechanism, numbers: Mapping[str, float]) -> Iterator[str]:
     """A note for each body that moves whose mass or inertia is improbable at these parameters: a radius of gyration
     beyond the mechanism, a mass in less space than any material needs, a mass far above that of all other bodies."""
-    moving = _moving(mechanism)
+    moving = _moving_bodies(mechanism)
     if not moving:
         return
-    size, masses, inertias = _at(mechanism, moving, numbers)
+    size, masses, inertias = _size_and_masses(mechanism, moving, numbers)
     for (name, body), mass, inertia in zip(moving.items(), masses, inertias, strict=True):
         largest, remaining_mass = float(inertia.max()), float(masses.sum() - mass)
         if not (mass > 0.0 and size > 0.0):
@@ -54,7 +54,7 @@ def _heavy(ratio: float) -> str:
     return f"its mass is {ratio:.0f} times that of all other bodies together: is it in g?"
 
 
-def _moving(mechanism: Mechanism) -> dict[str, Body]:
+def _moving_bodies(mechanism: Mechanism) -> dict[str, Body]:
     """The bodies on frames that move against the ground, by their frames."""
     moving_frames, bodies = set[str](), dict[str, Body]()
     for frame in mechanism.tree.frames:
@@ -65,7 +65,7 @@ def _moving(mechanism: Mechanism) -> dict[str, Body]:
     return bodies
 
 
-def _at(
+def _size_and_masses(
     mechanism: Mechanism, bodies: Mapping[str, Body], numbers: Mapping[str, float]
 ) -> tuple[float, Floats, list[Floats]]:
     """Size of the mechanism (m), masses (b,) and inertias (3, 3) of the bodies.

@@ -76,7 +76,7 @@ def _lines(mechanism: Mechanism) -> list[Sequence[Point]]:
     lines: list[Sequence[Point]] = [[Point(GROUND), Point(GROUND)]]
     for name, positions in ends.items():
         if name != GROUND:
-            lines += [[Point(name), Point(name, position)] for position in _different(positions)]
+            lines += [[Point(name), Point(name, position)] for position in _different_positions(positions)]
     return [*lines, *([Point(f.parent, f.position), Point(f.name)] for f in tree.frames if f.motions)]
 
 
@@ -106,7 +106,7 @@ def _rings(state: TreeState, surfaces: Iterable[Surface]) -> list[list[Any]]:
     return circles
 
 
-def _different(positions: Sequence[Any]) -> list[Any]:
+def _different_positions(positions: Sequence[Any]) -> list[Any]:
     """Positions other than the origin, each once; expressions are kept."""
     distinct_positions: list[Any] = []
     for position in positions:

@@ -37,9 +37,9 @@ def sensitive_system(system: System, scales: dict[str, float]) -> System:
         of_rates, of_residual, of_outputs = (
             ca.jtimes(e, ca.vertcat(x, s, p), ca.vertcat(S, ds, along)) for e in (rates, residual, outputs)
         )
-        states += [(_by(v, name), S[i], of_rates[i]) for i, v in enumerate(system.states)]
-        unknowns += [(_by(v, name), ds[i], of_residual[i]) for i, v in enumerate(form.unknowns)]
-        values += [(_by(v, name), of_outputs[i]) for i, v in enumerate(system.outputs)]
+        states += [(_derivative_by(v, name), S[i], of_rates[i]) for i, v in enumerate(system.states)]
+        unknowns += [(_derivative_by(v, name), ds[i], of_residual[i]) for i, v in enumerate(form.unknowns)]
+        values += [(_derivative_by(v, name), of_outputs[i]) for i, v in enumerate(system.outputs)]
     return System.from_expressions(
         f"{system.name}_by_parameters",
         states=states,
@@ -50,7 +50,7 @@ def sensitive_system(system: System, scales: dict[str, float]) -> System:
     )
 
 
-def _by(variable: Variable, parameter: str) -> Variable:
+def _derivative_by(variable: Variable, parameter: str) -> Variable:
     return Variable(f"{variable.name}_by_{parameter}", "")
 
 

@@ -205,7 +205,7 @@ class MotionSignals:
         return [(MechanismSignal(n, m.unit, "of the posture"), m.expression) for n, m in by_name.items()]
 
 
-def reduced(take: str, time: Floats, values: Floats) -> tuple[float, Floats]:
+def reduce_values(take: str, time: Floats, values: Floats) -> tuple[float, Floats]:
     """One reduction of `values` (n,), and its derivative by them (n,)."""
     weights = _weights(time)
     duration = float(weights.sum()) or 1.0

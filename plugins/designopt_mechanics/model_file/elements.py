@@ -36,7 +36,7 @@ def surface(name: str, at: LocatedNode, frames: set[str]) -> Surface:
 
 def wire(name: str, at: LocatedNode, frames: set[str], surfaces: Mapping[str, Surface]) -> Wire:
     entries = at.mapping(("points",), ("largest_tension",))
-    path = _through(name, at, entries["points"], frames, surfaces)
+    path = _wire_through(name, at, entries["points"], frames, surfaces)
     if "largest_tension" not in entries:
         return path
     limit = entries["largest_tension"].quantity("N")
@@ -47,7 +47,7 @@ def wire(name: str, at: LocatedNode, frames: set[str], surfaces: Mapping[str, Su
 
 def spring(name: str, at: LocatedNode, frames: set[str], surfaces: Mapping[str, Surface]) -> Spring:
     entries = at.mapping(("points", "stiffness", "rest"), ("damping", "pulls_only"))
-    wire = _through(name, at, entries["points"], frames, surfaces)
+    wire = _wire_through(name, at, entries["points"], frames, surfaces)
     units = {"stiffness": "N/m", "rest": "m", "damping": "N s/m"}
     values: dict[str, Any] = {n: entries[n].quantity(unit) for n, unit in units.items() if n in entries}
     if "pulls_only" in entries:
@@ -137,7 +137,7 @@ def _surface(at: LocatedNode, surfaces: Mapping[str, Surface]) -> Surface:
     return surfaces[name]
 
 
-def _over(at: LocatedNode, surfaces: Mapping[str, Surface]) -> SurfaceWrap:
+def _surface_wrap(at: LocatedNode, surfaces: Mapping[str, Surface]) -> SurfaceWrap:
     entries = at.mapping(("over",), ("turn", "side"))
     turn: Literal[-1, 0, 1] = _TURNS[entries["turn"].word(tuple(_TURNS))] if "turn" in entries else 0
     try:
@@ -148,11 +148,11 @@ def _over(at: LocatedNode, surfaces: Mapping[str, Surface]) -> SurfaceWrap:
         raise entries.get(error.field, at).wrong(error.message) from None
 
 
-def _through(
+def _wire_through(
     name: str, at: LocatedNode, points: LocatedNode, frames: set[str], surfaces: Mapping[str, Surface]
 ) -> Wire:
     through = [
-        _over(item, surfaces) if "over" in item.mapping() else point(item.mapping(("on", "at"), ()), frames)
+        _surface_wrap(item, surfaces) if "over" in item.mapping() else point(item.mapping(("on", "at"), ()), frames)
         for item in points.items()
     ]
     try:

@@ -50,7 +50,7 @@ class Findings:
         except FileMistake as wrong:
             self.mistakes.append(wrong.finding)
 
-    def each(self, entries: Mapping[str, LocatedNode], make: Callable[[str, LocatedNode], T]) -> dict[str, T]:
+    def make_each(self, entries: Mapping[str, LocatedNode], make: Callable[[str, LocatedNode], T]) -> dict[str, T]:
         """What `make` makes of every entry; what goes wrong is noted."""
         results: dict[str, T] = {}
         for name, entry in entries.items():
@@ -151,10 +151,10 @@ class LocatedNode:
 
     def quantities(self, unit: str) -> Any:
         """Three of them: numbers, or a column of expressions."""
-        return joined([item.quantity(unit) for item in self.items(3)])
+        return tuple_or_column([item.quantity(unit) for item in self.items(3)])
 
 
-def joined(values: Sequence[Any]) -> Any:
+def tuple_or_column(values: Sequence[Any]) -> Any:
     """Numbers as a tuple, expressions as a column."""
     return tuple(values) if is_number(tuple(values)) else ca.vertcat(*values)
 

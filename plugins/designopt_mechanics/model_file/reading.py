@@ -100,7 +100,7 @@ def _mechanism(at: LocatedNode, findings: Findings, parameters: FileParameters) 
 
     def each(section: str, make: Callable[[str, LocatedNode], T]) -> dict[str, T]:
         section_entries = named(entries[section]) if section in entries else {}
-        return findings.each(section_entries, make)
+        return findings.make_each(section_entries, make)
 
     if "parameters" in entries and not parameters.symbolic:
         parameters.read(entries["parameters"])
@@ -137,7 +137,7 @@ def _mechanism(at: LocatedNode, findings: Findings, parameters: FileParameters) 
     meets: tuple[Coincidence, ...] = ()
     if "meet" in entries:
         pairs = {"meet": entries["meet"]} if entries["meet"].node.items is not None else named(entries["meet"])
-        meets = tuple(findings.each(pairs, lambda name, entry: meet(name, entry, frame_names)).values())
+        meets = tuple(findings.make_each(pairs, lambda name, entry: meet(name, entry, frame_names)).values())
     moving = replace(scope, function_names=(*scope.function_names, "time", *(f"{n}_speed" for n in scope.coordinates)))
     loads = each("loads", lambda name, entry: load(name, entry, frame_names, moving))
     drives = each("drives", lambda name, entry: _drive(name, entry, moving))
@@ -163,7 +163,7 @@ def _mechanism(at: LocatedNode, findings: Findings, parameters: FileParameters) 
     tree_parts = (tuple(scope.coordinates.values()), tuple(frames.values()))
     if parameters.symbolic:
         return Mechanism(Tree(*tree_parts), **mechanism_parts)
-    return _checked(tree_parts, mechanism_parts, frame_entries)
+    return _checked_mechanism(tree_parts, mechanism_parts, frame_entries)
 
 
 def _scope(
@@ -203,7 +203,7 @@ def _functions(
         return {}
     _check_order(entries, scope)
     loops = {n: e for n, e in (named(entries["loops"]) if "loops" in entries else {}).items() if not is_followed(e)}
-    for results in findings.each(loops, lambda _, entry: loop(entry, scope)).values():
+    for results in findings.make_each(loops, lambda _, entry: loop(entry, scope)).values():
         scope.functions.update(results)
     dyads: dict[str, FileDyad] = each("dyads", lambda _, entry: file_dyad(entry, scope))
     for name, dyad in dyads.items():
@@ -251,7 +251,7 @@ def _branch(at: LocatedNode, coordinates: Mapping[str, Coordinate]) -> dict[str,
     return values
 
 
-def _checked(
+def _checked_mechanism(
     tree_parts: tuple[tuple[Coordinate, ...], tuple[Frame, ...]],
     parts: Mapping[str, Any],
     frame_entries: Mapping[str, LocatedNode],

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from designopt_mechanics.body import DENSEST, Body, is_number
-from designopt_mechanics.model_file.nodes import LocatedNode, joined
+from designopt_mechanics.model_file.nodes import LocatedNode, tuple_or_column
 
 #: Lengths (m) of each shape. A bar is solid, round or rectangular; a tube is round; a plate is a rectangle.
 SHAPES = {
@@ -58,7 +58,7 @@ def shaped_body(shape: str, at: LocatedNode) -> Body:
         centre[(along + 1) % 3] = 0.5 * size["width"]
     if "centre" in entries:
         return Body(mass, entries["centre"].quantities("m"), inertia)
-    return Body(mass, joined(centre), inertia)
+    return Body(mass, tuple_or_column(centre), inertia)
 
 
 def _density(at: LocatedNode) -> Any:

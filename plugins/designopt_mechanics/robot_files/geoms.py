@@ -55,7 +55,7 @@ def geom_mass(geom: Element, pose: LocalPose) -> MassPart:
     return MassPart(mass, pose.position, pose.turn @ np.diag(mass * np.array(moments)) @ pose.turn.T)
 
 
-def together(parts: list[MassPart]) -> MassPart:
+def combined_mass(parts: list[MassPart]) -> MassPart:
     """The mass, common centre and inertia about it of several parts."""
     mass = sum(part.mass for part in parts)
     if mass == 0.0:

@@ -15,7 +15,7 @@ from designopt_mechanics.body import Body
 from designopt_mechanics.functions.piecewise import polynomial
 from designopt_mechanics.mechanism.mechanism import Coincidence
 from designopt_mechanics.motions import Motion, Rotate, Slide, Value
-from designopt_mechanics.robot_files.geoms import NO_VOLUME, geom_mass, together
+from designopt_mechanics.robot_files.geoms import NO_VOLUME, combined_mass, geom_mass
 from designopt_mechanics.robot_files.mjcf_text import MjcfText
 from designopt_mechanics.robot_files.parts import (
     LocalPose,
@@ -117,7 +117,7 @@ class _Reader:
             return None
         solid = [(geom, pose) for geom, pose in shapes if geom.attributes.get("type", "sphere") not in NO_VOLUME]
         masses = [geom_mass(geom, pose) for geom, pose in solid if not _is_massless(geom)]
-        total = together(masses)
+        total = combined_mass(masses)
         return body_of(element, total.mass, total.centre, total.inertia)
 
     def _children(
@@ -177,7 +177,7 @@ class _Reader:
         anchor = np.array(joint.attribute("pos", (3,), (0.0, 0.0, 0.0)))
         if kind == "ball":
             self._without_law(joint)
-            return _about(anchor, [self.parts.ball(joint, label, _NO_TURN)])
+            return _motions_about(anchor, [self.parts.ball(joint, label, _NO_TURN)])
         if kind not in ("hinge", "slide"):
             raise joint.error(f"the type '{kind}' is not one of hinge, slide, ball, free")
         turns = kind == "hinge"
@@ -190,7 +190,7 @@ class _Reader:
             name = self._coordinate(joint, label, factor, reference)
             variable = affine(name, 1.0, -reference)
         motion = moved(Rotate if turns else Slide, axis, variable)
-        return _about(anchor, [motion]) if turns else [motion]
+        return _motions_about(anchor, [motion]) if turns else [motion]
 
     def _coordinate(self, joint: Element, label: str, factor: float, reference: float) -> str:
         low, high = -math.inf, math.inf
@@ -420,7 +420,7 @@ def _omit(parts: RobotParts, element: Element) -> None:
     parts.omit(element, _OMITTED.get(element.tag, "this element is not known here"))
 
 
-def _about(anchor: Floats, motions: list[Motion]) -> list[Motion]:
+def _motions_about(anchor: Floats, motions: list[Motion]) -> list[Motion]:
     """`motions` about a point of the frame instead of its origin."""
     distance = float(np.linalg.norm(anchor))
     if distance == 0.0:

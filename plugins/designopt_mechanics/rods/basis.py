@@ -61,7 +61,7 @@ def basis(tree: RodTree, q: Any) -> Basis:
     )
 
 
-def curved(B: Basis, dphi: Any, dpsi: Any, dl: Any) -> Any:
+def curvature_terms(B: Basis, dphi: Any, dpsi: Any, dl: Any) -> Any:
     """gamma (..., n, 3): the part of the second rate of the length times u that the rates alone make."""
     length, C, S = B.length, B.C, B.S
     along_h = 2.0 * (dl * C * dphi - length * S * dphi * dpsi)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt_mechanics.rods.basis import basis, curved, split
+from designopt_mechanics.rods.basis import basis, curvature_terms, split
 from designopt_mechanics.rods.tree import RodTree
 
 
@@ -15,7 +15,7 @@ def inverse_dynamics(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = Non
     B = basis(tree, q)
     rates, second = split(tree, dq), split(tree, d2q)
     first = B.first
-    rho = sum((e * a[..., None] for e, a in zip(first, second, strict=True)), curved(B, *rates))
+    rho = sum((e * a[..., None] for e, a in zip(first, second, strict=True)), curvature_terms(B, *rates))
     m, com, sign = tree.column("mass"), tree.column("com"), tree.column("sign")
     rho = rho * sign[:, None]
     ends: list[Any] = []  # accelerations of far ends

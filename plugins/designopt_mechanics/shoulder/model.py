@@ -158,10 +158,10 @@ def _rows(rhythm: Rhythm) -> TreeRows:
 
 @lru_cache(maxsize=12)
 def _simulator(rhythm: Rhythm, rtol: float) -> Simulator:
-    return Simulator(controlled(rhythm), rtol=rtol, atol=1e-2 * rtol)
+    return Simulator(controlled_arm(rhythm), rtol=rtol, atol=1e-2 * rtol)
 
 
-def controlled(rhythm: Rhythm) -> System:
+def controlled_arm(rhythm: Rhythm) -> System:
     """The arm of original rhythm under torques that are computed with `rhythm`; gains of 100 1/s^2 and 20 1/s."""
     state = TreeState.symbols(shoulder("original"))
     time, elevation, travel, duration = (ca.SX.sym(n) for n in ("t", "elevation", "travel", "duration"))

@@ -35,14 +35,14 @@ def around_ellipsoid(a: Floats, b: Floats, axes: Floats, quadrant: str) -> Touch
     arc = _section(guess, axes)
     if not len(indices):
         return Touch(guess.engaged, first, last, arc)
-    angle, length, settled = _shot(a[indices], b[indices], axes, guess.first[indices], arc[indices])
+    angle, length, is_settled = _shot(a[indices], b[indices], axes, guess.first[indices], arc[indices])
     start = _Silhouette(a[indices] / axes)
     _, x, t = _misses(start, angle, length, a[indices], b[indices], axes)
-    converged = settled & (length > 0) & (((b[indices] - x) * t).sum(axis=1) > 0)
+    converged = is_settled & (length > 0) & (((b[indices] - x) * t).sum(axis=1) > 0)
     good = indices[converged]
     first[good], last[good], arc[good] = (start.points(angle) * axes)[converged], x[converged], length[converged]
     touches = np.array(guess.engaged)
-    touches[indices[settled & (length <= 0)]] = False
+    touches[indices[is_settled & (length <= 0)]] = False
     return Touch(touches, first, last, arc)
 
 

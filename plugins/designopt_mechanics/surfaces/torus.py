@@ -98,11 +98,11 @@ def around_torus(a: Floats, b: Floats, tube: float, ring: float, quadrant: str) 
     indices = np.flatnonzero(guess.engaged)
     touches = np.array(guess.engaged)
     if len(indices):
-        start, end, length, settled = _shot(torus, a[indices], b[indices], first[indices], arc[indices])
-        converged = settled & (length > 0)
+        start, end, length, is_settled = _shot(torus, a[indices], b[indices], first[indices], arc[indices])
+        converged = is_settled & (length > 0)
         good = indices[converged]
         first[good], last[good], arc[good] = start[converged], end[converged], length[converged]
-        touches[indices[settled & (length <= 0)]] = False
+        touches[indices[is_settled & (length <= 0)]] = False
     return Touch(touches, first, last, arc)
 
 

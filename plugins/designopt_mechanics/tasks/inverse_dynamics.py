@@ -45,7 +45,7 @@ class InverseDynamicsTask:
                 "motion", "state a motion: motion: {crank: 2*pi*time}, or motion_file: a table (CSV, MOT, STO)"
             )
             return
-        mistakes = check_formulas("motion", settings.mechanism, settings.motion)
+        mistakes = check_formulas(settings.mechanism, settings.motion)
         mistakes += self.carriers.check()
         yield from mistakes
         if mistakes:

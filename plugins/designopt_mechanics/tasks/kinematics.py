@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, TypedDict
@@ -253,7 +253,7 @@ class KinematicsTask:
             raise Diverged(str(error), reason="cannot_close") from None
         rows = np.tile(start[loops.independent], (self._count, 1))
         names = [self.mechanism.tree.names[i] for i in loops.independent]
-        for column, name in zip(_serpentine([self._values(n) for n in self.settings.grid["over"]]).T,
+        for column, name in zip(_serpentine([np.linspace(*self._range(n)) for n in self.settings.grid["over"]]).T,
                                 self.settings.grid["over"], strict=True):  # fmt: skip
             rows[:, names.index(name)] = column
         postures = loops.follow(start, rows, p)
@@ -265,9 +265,6 @@ class KinematicsTask:
         entry = self.settings.grid["over"][name]
         coordinate = self.mechanism.tree.coordinates[self.mechanism.tree.names.index(name)]
         return entry.get("low", coordinate.low), entry.get("high", coordinate.high), entry.get("points", 11)
-
-    def _values(self, name: str) -> Floats:
-        return np.linspace(*self._range(name))
 
     @property
     def _count(self) -> int:
@@ -310,7 +307,8 @@ class KinematicsTask:
         if not self.mechanism.points:
             return outputs
         slopes = self._slopes(z, p)[0].reshape(len(z), -1, z.shape[1])
-        swept = [list(self._names_of_loops()).index(n) for n in self.settings.grid["over"] if self._range(n)[2] > 1]
+        names = [self.mechanism.tree.names[i] for i in self._loops.independent]
+        swept = [names.index(n) for n in self.settings.grid["over"] if self._range(n)[2] > 1]
         for i, name in enumerate(self.mechanism.points):
             part = slopes[:, 3 * i : 3 * i + 3]
             if self._sweep < len(_UNITS):
@@ -326,9 +324,6 @@ class KinematicsTask:
                     f"{measure}_{name}_mean": float(values.mean()),
                 }
         return outputs
-
-    def _names_of_loops(self) -> Iterator[str]:
-        return (self.mechanism.tree.names[i] for i in self._loops.independent)
 
     def _cell(self) -> float:
         """The content of one posture's share of the grid."""

@@ -219,12 +219,12 @@ class MechanismModel:
         """All parameters by name: of the design, the scenario, or the file. Raises `InvalidDesign`."""
         values = self.mechanism.values
         values |= {n: float(v) for source in (scenario, design) for n, v in source.items() if n in values}
-        wrong = self._negative(values)
+        wrong = self._nonpositive_mass_message(values)
         if wrong:
             raise InvalidDesign(wrong)
         return values
 
-    def _negative(self, values: Mapping[str, float]) -> str:
+    def _nonpositive_mass_message(self, values: Mapping[str, float]) -> str:
         """A sentence about a body whose mass or inertia is not positive."""
         bodies = [f for f in self.mechanism.tree.frames if f.body is not None]
         if not self.mechanism.parameters or not bodies:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.read import read_table as read_recorded
 from designopt_recordings.plausibility import time_notes
 from designopt_recordings.signals.even_steps import check_steps
@@ -96,24 +96,24 @@ class MotionTable:
 PrescribedMotion = MotionFormulas | MotionTable
 
 
-def check_formulas(setting: str, mechanism: Mechanism, formulas: Mapping[str, str | float]) -> list[InvalidSetting]:
-    """Mistakes in formulas of time by coordinate."""
+def check_formulas(mechanism: Mechanism, formulas: Mapping[str, str | float]) -> list[InvalidSetting]:
+    """Mistakes in formulas of time by coordinate, the setting ``motion``."""
     mistakes = []
     scope = {"time", *(p.name for p in mechanism.parameters)}
     for name, text in formulas.items():
         if name not in mechanism.tree.names:
             near = closest(name, mechanism.tree.names)
             hint = f"; did you mean '{near}'?" if near else f"; there are {', '.join(mechanism.tree.names)}"
-            mistakes.append(InvalidSetting(f"{setting}.{name}", f"the mechanism has no coordinate '{name}'{hint}"))
+            mistakes.append(InvalidSetting(f"motion.{name}", f"the mechanism has no coordinate '{name}'{hint}"))
             continue
         try:
             unknown = [n for n in Formula(str(text)).coordinates if n not in scope]
         except FormulaError as error:
-            mistakes.append(InvalidSetting(f"{setting}.{name}", error.message))
+            mistakes.append(InvalidSetting(f"motion.{name}", error.message))
             continue
         if unknown:
             message = f"'{unknown[0]}' is neither time nor a parameter of the file"
-            mistakes.append(InvalidSetting(f"{setting}.{name}", message))
+            mistakes.append(InvalidSetting(f"motion.{name}", message))
     return mistakes
 
 
@@ -125,11 +125,11 @@ def read_motion(file: InputFile, mechanism: Mechanism, independent: Sequence[str
     have a column. Raises `ValueError` with the position in the file.
     """
     is_plain = file.name.lower().endswith(".csv") and not file.content.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"#")
-    motion = _plain(file, mechanism) if is_plain else _recording(file, mechanism, independent)
+    motion = _coordinate_table(file, mechanism) if is_plain else _recording(file, mechanism, independent)
     if len(motion.time) < 4:
         raise ValueError(f"{file.name}: a motion needs at least 4 rows, not {len(motion.time)}")
     try:
-        with about(file.name):
+        with errors_about(file.name):
             check_steps(motion.time)
     except RecordingError as error:
         raise ValueError(str(error)) from None
@@ -139,7 +139,7 @@ def read_motion(file: InputFile, mechanism: Mechanism, independent: Sequence[str
 def _recording(file: InputFile, mechanism: Mechanism, independent: Sequence[str]) -> MotionTable:
     """The coordinates of a recording."""
     try:
-        with about(file.name):
+        with errors_about(file.name):
             table = read_recorded(file)
             columns = {name: name.removesuffix("/value").split("/")[-1] for name in table.names}
             present = [c for c in mechanism.tree.coordinates if c.name in columns.values()]
@@ -173,7 +173,7 @@ def _recording(file: InputFile, mechanism: Mechanism, independent: Sequence[str]
     return MotionTable(names, table.time, values, tuple(f"{file.name}: {note}" for note in notes))
 
 
-def _plain(file: InputFile, mechanism: Mechanism) -> MotionTable:
+def _coordinate_table(file: InputFile, mechanism: Mechanism) -> MotionTable:
     """The coordinates of a CSV table."""
     try:
         table = read_table(file)

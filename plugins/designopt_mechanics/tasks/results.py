@@ -12,7 +12,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import Array, Declaration, InvalidSetting, Quantity
 from designopt.study.language.findings import nearest_or_all
-from designopt_mechanics.mechanism.signals import TAKES, MechanismSignal, MotionSignals, reduced, unit_of
+from designopt_mechanics.mechanism.signals import TAKES, MechanismSignal, MotionSignals, reduce_values, unit_of
 
 #: Reductions of the distances of a path from its targets.
 _MISSES = {"rms": "root mean square", "max": "largest"}
@@ -78,7 +78,7 @@ class MotionResults:
 
     def outputs(self, time: Floats, values: Floats) -> dict[str, float]:
         """All outputs from the signals (n, s)."""
-        numbers = {n: reduced(take, time, values[:, i])[0] for n, (i, take, _) in self._reductions.items()}
+        numbers = {n: reduce_values(take, time, values[:, i])[0] for n, (i, take, _) in self._reductions.items()}
         for name, (point, take) in self._misses.items():
             distances = self._distances(point, values)[0]
             numbers[name] = float(np.sqrt((distances**2).mean()) if take == "rms" else distances.max())
@@ -93,7 +93,8 @@ class MotionResults:
     def gradient(self, time: Floats, values: Floats, slopes: Floats) -> dict[str, Floats]:
         """Derivatives (np,) of all outputs from those of the signals (n, s, np)."""
         derivatives = {
-            name: reduced(take, time, values[:, i])[1] @ slopes[:, i] for name, (i, take, _) in self._reductions.items()
+            name: reduce_values(take, time, values[:, i])[1] @ slopes[:, i]
+            for name, (i, take, _) in self._reductions.items()
         }
         for name, (point, take) in self._misses.items():
             distances, weights = self._distances(point, values)

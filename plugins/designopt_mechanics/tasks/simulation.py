@@ -80,7 +80,7 @@ class SimulationTask:
         slopes0 = closed_slopes(loops, x0, p)[:, [columns.index(name) for name in names]]
         start = np.concatenate([x0, (slopes0 * np.array(list(scales.values()))).T.ravel()])
         time = np.linspace(0.0, self.settings.duration, self.settings.samples)
-        run = self._sensitive(scales).run(start, time, p=p)
+        run = self._sensitivity_simulator(scales).run(start, time, p=p)
         if run.status is not SimulationStatus.DONE:
             raise Diverged(run.message, reason=run.status.name.lower())
         motion = MotionRows(time, run.x[:, :m], run.x[:, m : 2 * m], run.y[:, :m])
@@ -94,7 +94,7 @@ class SimulationTask:
         derivatives = self.results.gradient(time, signals.rows(motion, joint_forces, p), slopes)
         return by_name(derivatives, loops.mechanism, names)
 
-    def _sensitive(self, scales: dict[str, float]) -> Simulator:
+    def _sensitivity_simulator(self, scales: dict[str, float]) -> Simulator:
         """Integrates the motion with its derivatives by the parameters in `scales`."""
         names = tuple(scales)
         if names not in self._simulators:

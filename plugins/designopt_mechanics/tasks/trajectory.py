@@ -107,7 +107,7 @@ class TrajectoryTask:
         """The outputs of a motion, and those of the program."""
         declaration = self._results.declares()
         effort_units = {False: "N^2 m^2 s", True: "N^2 s"}
-        units = {self._unit(name) == "m" for name in self._driven}
+        units = {self._unit(name) == "m" for name in self._driven_coordinates}
         outputs = {
             "duration": Q("s", "of the motion"),
             "effort": Q(effort_units[units.pop()] if len(units) == 1 else "", "integral of the sum of squared efforts"),
@@ -226,7 +226,7 @@ class TrajectoryTask:
                 },
             },
             integrals={
-                "effort": Integral(lambda v: sum(v[n] ** 2 for n in self._efforts)),
+                "effort": Integral(lambda v: sum(v[f"effort_{name}"] ** 2 for name in self._driven_coordinates)),
                 "work": Integral(self._power, unit="J"),
             },
             guess={name: (float(a), float(b)) for name, a, b in zip(names, start, end, strict=True)},
@@ -278,12 +278,8 @@ class TrajectoryTask:
         return MotionResults(MotionSignals(self._forces), self.settings.outputs, self.settings.targets)
 
     @property
-    def _driven(self) -> tuple[str, ...]:
+    def _driven_coordinates(self) -> tuple[str, ...]:
         return tuple(self.program.get("drives") or self._forces.driven)
-
-    @property
-    def _efforts(self) -> list[str]:
-        return [f"effort_{name}" for name in self._driven]
 
     @property
     def _clearances(self) -> list[str]:
@@ -298,7 +294,7 @@ class TrajectoryTask:
         return self.mechanism.tree.coordinates[self.mechanism.tree.names.index(name)].unit
 
     def _power(self, v: Symbols) -> Any:
-        powers = [v[f"effort_{name}"] * v[f"{name}_speed"] for name in self._driven]
+        powers = [v[f"effort_{name}"] * v[f"{name}_speed"] for name in self._driven_coordinates]
         return sum(ca.sqrt(power**2 + _ROUNDED**2) - _ROUNDED for power in powers)
 
     def _posture(self, side: str, p: Floats, branch: str) -> Floats:
@@ -330,7 +326,7 @@ class TrajectoryTask:
         mechanism, loops = self.mechanism, self._loops
         state, tree = loops.state, mechanism.tree
         free, bound = [int(i) for i in loops.independent], [int(i) for i in loops.dependent]
-        columns = [tree.names.index(name) for name in self._driven]
+        columns = [tree.names.index(name) for name in self._driven_coordinates]
         effort = ca.SX.sym("effort", len(columns))
         multipliers = ca.SX.sym("multiplier", len(bound))
         passive = mechanism.passive(state) + _without(mechanism.driven(state), columns)
@@ -369,7 +365,7 @@ class TrajectoryTask:
                 *accelerations,
                 *((Variable(f"multiplier_{k}", ""), multipliers[k], second[k]) for k in range(len(bound))),
             ],
-            controls=[(self._control(name), effort[i]) for i, name in enumerate(self._driven)],
+            controls=[(self._control(name), effort[i]) for i, name in enumerate(self._driven_coordinates)],
             parameters=[(Variable(q.name, q.unit, q.low, q.high), q.symbol) for q in mechanism.parameters],
             outputs=[
                 (Variable(n, m.unit), m.expression)

@@ -35,10 +35,10 @@ def drawing(model: OsimModel, values: dict[str, Floats]) -> tuple[Floats, Floats
     depth = bones[:, :, 2][np.isfinite(bones[:, :, 2])]
     if np.ptp(depth) < _FLAT:
         return bones[:, :, :2], paths[..., :2]
-    return _upright(bones), _upright(paths)
+    return _turn_upright(bones), _turn_upright(paths)
 
 
-def _upright(positions: Floats) -> Floats:
+def _turn_upright(positions: Floats) -> Floats:
     """OpenSim's y, which is up, as the last axis."""
     return np.stack([positions[..., 0], -positions[..., 2], positions[..., 1]], axis=-1)
 

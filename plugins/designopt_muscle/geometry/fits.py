@@ -72,9 +72,7 @@ class PolynomialPaths:
         return {fit.muscle: ca.SX(fit.length(state.named)) for fit in self.fits}
 
 
-def polynomial_paths(
-    model: OsimModel, ranges: Ranges, *, every: bool = False, degree: int = DEGREE, seed: int = 0
-) -> PolynomialPaths:
+def polynomial_paths(model: OsimModel, ranges: Ranges, *, every: bool = False, degree: int = DEGREE) -> PolynomialPaths:
     """Fits of the paths that wrap, or of `every` path, over random postures within the `ranges` of the coordinates.
 
     Lengths and moment arms of all crossed coordinates are fitted together by least squares. The postures are denser at
@@ -84,7 +82,7 @@ def polynomial_paths(
     muscles = [muscle.name for muscle in model.muscles if every or wraps(model, muscle)]
     if not muscles:
         return PolynomialPaths(())
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     values = {}
     for name in model.free:
         low, high = ranges.get(name, (np.nan, np.nan))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats, Integers
-from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, turned
+from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, rotate
 from designopt_muscle.geometry.paths import WrappedPath, wrapped_paths
 from designopt_muscle.osim.model import OsimModel
 
@@ -60,7 +60,7 @@ def muscle_geometry(model: OsimModel, values: dict[str, Floats]) -> MuscleGeomet
     return MuscleGeometry(free, tuple(m.name for m in model.muscles), lengths, np.ascontiguousarray(arms), touch_counts)
 
 
-def stretched(path: WrappedPath) -> tuple[Floats, Floats]:
+def path_length(path: WrappedPath) -> tuple[Floats, Floats]:
     """The length (n,) of a path, and its gradient with respect to the positions of the nodes (nodes, n, 3): minus
     the forces of a unit tension on them. On a surface the tension is in equilibrium with the contact pressure, so
     only straight segments pull.
@@ -89,7 +89,7 @@ def measure(path: WrappedPath, motion: Kinematics, names: tuple[str, ...], slope
     work of unit tensions on the nodes, and everything beyond a joint moves as one body.
     """
     nodes, frames = path.nodes, path.frames
-    length, force = stretched(path)
+    length, force = path_length(path)
     moment = cross(np.stack([node.x for node in nodes]), force)
     bodies = [node.body for node in nodes]
     every = slice(None) if len(frames) == slopes.shape[1] else frames
@@ -107,6 +107,6 @@ def measure(path: WrappedPath, motion: Kinematics, names: tuple[str, ...], slope
     for p, node in enumerate(nodes):
         for axis in node.point.moving if node.point else ():
             rate = axis.function.slope(motion.coordinates[axis.coordinate][every])
-            along = turned(motion.rotation[node.body][every], axis.axis)
+            along = rotate(motion.rotation[node.body][every], axis.axis)
             slopes[names.index(axis.coordinate), every] += rate * (along * force[p]).sum(axis=1)
     return np.asarray(length)

@@ -41,7 +41,7 @@ class Kinematics:
 
     def position(self, body: str, points: Floats) -> Floats:
         """Points (3,) or (n, 3) of a body in the ground."""
-        return self.origin[body] + turned(self.rotation[body], points)
+        return self.origin[body] + rotate(self.rotation[body], points)
 
     def take(self, frames: Integers) -> Kinematics:
         """Some of the frames, or the same ones several times; arrays are taken when they are used."""
@@ -89,13 +89,13 @@ def kinematics(model: OsimModel, values: dict[str, Floats]) -> Kinematics:
     for joint, steps in joints:
         turn, at = _offset(rotation[joint.parent], origin[joint.parent], steps.ahead)
         for step, unit in steps.translations:
-            along = _along(turn, step.axis, unit)
+            along = _axis_in_ground(turn, step.axis, unit)
             at = at + along * _value(step, q, n)[:, None]
             if step.coordinate:
                 moving[step.coordinate] += _per_rate(along, step, q)
         for step, unit in steps.rotations:
             if step.coordinate:
-                omega = _per_rate(_along(turn, step.axis, unit), step, q)
+                omega = _per_rate(_axis_in_ground(turn, step.axis, unit), step, q)
                 turning[step.coordinate] += omega
                 turned_by.append((step.coordinate, at, omega))
             turn = turn @ next(turns)
@@ -120,7 +120,7 @@ def all_coordinates(model: OsimModel, values: dict[str, Floats], n: int) -> dict
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Steps of a joint that are not always 0, with the number of a unit axis (see `_along`).
+    """Steps of a joint that are not always 0, with the number of a unit axis (see `_axis_in_ground`).
 
     `ahead` and `back` are the poses (3, 3), (3,) of the joint in the parent and of the child in it; None where a
     rotation or translation is none.
@@ -160,13 +160,13 @@ def _offset(rotation: Floats, origin: Floats, pose: tuple[Floats | None, Floats 
     turn, shift = pose
     return (
         rotation if turn is None else rotation @ turn,
-        origin if shift is None else origin + turned(rotation, shift),
+        origin if shift is None else origin + rotate(rotation, shift),
     )
 
 
-def _along(turn: Floats, axis: Floats, unit: int) -> Floats:
+def _axis_in_ground(turn: Floats, axis: Floats, unit: int) -> Floats:
     """(n, 3) an axis of a joint in the ground: mostly that with the number `unit`, -1 if it is none of x, y and z."""
-    return turned(turn, axis) if unit < 0 else turn[:, :, unit] * axis[unit]
+    return rotate(turn, axis) if unit < 0 else turn[:, :, unit] * axis[unit]
 
 
 def _unit(axis: Floats) -> int:
@@ -205,7 +205,7 @@ def _rotations(about: tuple[Floats, Floats], angle: Floats) -> Floats:
 _UNIT = np.eye(3)
 
 
-def turned(rotation: Floats, vector: Floats) -> Floats:
+def rotate(rotation: Floats, vector: Floats) -> Floats:
     """(n, 3) R v of R (n, 3, 3) and v (3,) or (n, 3)."""
     x, y, z = (rotation[..., i] * vector[..., i, None] for i in range(3))
     return np.asarray(x + y + z)

@@ -12,9 +12,9 @@ from designopt_recordings.signals.even_steps import linear_values
 from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Floats
-from designopt_muscle.geometry.kinematics import Kinematics, turned
+from designopt_muscle.geometry.kinematics import Kinematics, rotate
 from designopt_muscle.osim.model import GROUND, OsimModel
-from designopt_muscle.osim.poses import last_name, only, without_effect
+from designopt_muscle.osim.poses import last_name, refuse_other_children, without_effect
 
 _FORCE = {
     "isDisabled", "appliesForce", "applied_to_body", "force_expressed_in_body", "point_expressed_in_body",
@@ -56,10 +56,10 @@ def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: F
 
     As `body_loads`, which it sums.
     """
-    return summed(body_loads(content, table, motion, time))
+    return sum_by_body(body_loads(content, table, motion, time))
 
 
-def summed(loads: Iterable[BodyLoad]) -> dict[str, Floats]:
+def sum_by_body(loads: Iterable[BodyLoad]) -> dict[str, Floats]:
     """(n, 6) by body: the sum of the wrenches on it."""
     by_body: dict[str, Floats] = {}
     for load in loads:
@@ -80,24 +80,24 @@ def body_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Float
     loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
     if loads is None:
         raise root.error("is not a file of external loads: <ExternalLoads> within <OpenSimDocument> is expected")
-    only(loads, _SET)
+    refuse_other_children(loads, _SET)
     default = loads.find("defaults", "ExternalForce") or root.find("defaults", "ExternalForce")
     if default is not None:
-        only(default, _FORCE)
+        refuse_other_children(default, _FORCE)
     load_list = []
     for element in loads.need("objects").children:
         if element.tag != "ExternalForce":
             raise element.error("is not supported in external loads")
-        only(element, _FORCE)
+        refuse_other_children(element, _FORCE)
         element = element.with_defaults(default)
         if element.flag("isDisabled", False) or not element.flag("appliesForce", True):
             continue
         body = _body(element, "applied_to_body", motion.model)
         axes = motion.rotation[_body(element, "force_expressed_in_body", motion.model, GROUND)]
         columns = [_vectors(element, f"{quantity}_identifier", table) for quantity in ("force", "point", "torque")]
-        force, point, torque = (_at(table.time, part, time) for part in _without_idle(*columns))
+        force, point, torque = (_record_at(table.time, part, time) for part in _without_idle(*columns))
         nothing = np.zeros((len(time), 3))
-        pull, turn = (nothing if part is None else turned(axes, part) for part in (force, torque))
+        pull, turn = (nothing if part is None else rotate(axes, part) for part in (force, torque))
         if point is None:
             at = motion.origin[body]
         else:
@@ -140,7 +140,7 @@ def _without_idle(
     return without[0], without[1], None if torque is None else without[2]
 
 
-def _at(times: Floats, record: Floats | None, time: Floats) -> Floats | None:
+def _record_at(times: Floats, record: Floats | None, time: Floats) -> Floats | None:
     """(n, 3) of a record (k, 3) at `time`."""
     return None if record is None else np.column_stack([linear_values(times, column, time) for column in record.T])
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt_muscle.geometry.geometry import measure, stretched
-from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, turned
+from designopt_muscle.geometry.geometry import measure, path_length
+from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, rotate
 from designopt_muscle.geometry.paths import WrappedPath, wrapped_paths
 from designopt_muscle.osim.model import GROUND, Bushing, CoordinateForce, OsimModel
 
@@ -82,7 +82,7 @@ def _add(sums: dict[str, Floats], name: str, part: Floats) -> None:
 
 def _pull(path: WrappedPath, tension: Floats, bodies: dict[str, Floats]) -> None:
     """Add the forces of a path with a `tension` (n,) on the bodies of its nodes."""
-    for node, slope in zip(path.nodes, stretched(path)[1], strict=True):
+    for node, slope in zip(path.nodes, path_length(path)[1], strict=True):
         wrench = np.zeros((len(tension), 6))
         force = -tension[path.frames, None] * slope
         wrench[path.frames] = np.concatenate([force, cross(node.x, force)], axis=1)
@@ -99,7 +99,7 @@ def _bushing(force: Bushing, motion: Kinematics, speeds: Mapping[str, Floats], b
     turn, at = motion.rotation[body] @ pose[:3, :3], motion.position(body, pose[:3, 3])
     second_turn, second_at = motion.rotation[second] @ second_pose[:3, :3], motion.position(second, second_pose[:3, 3])
     back = turn.transpose(0, 2, 1)
-    relative, offset = back @ second_turn, turned(back, second_at - at)
+    relative, offset = back @ second_turn, rotate(back, second_at - at)
     spin, speed = _relative_speed(motion, speeds, body, second, second_at)
     angles = np.stack(
         [
@@ -110,11 +110,11 @@ def _bushing(force: Bushing, motion: Kinematics, speeds: Mapping[str, Floats], b
         axis=1,
     )
     rates = _angle_rates(angles)
-    angle_speed = turned(rates, turned(second_turn.transpose(0, 2, 1), spin))
-    pull = -force.stiffness[3:] * offset - force.damping[3:] * turned(back, speed)
+    angle_speed = rotate(rates, rotate(second_turn.transpose(0, 2, 1), spin))
+    pull = -force.stiffness[3:] * offset - force.damping[3:] * rotate(back, speed)
     twist = -force.stiffness[:3] * angles - force.damping[:3] * angle_speed
-    pull_in_ground = turned(turn, pull)
-    moment = turned(second_turn, turned(rates.transpose(0, 2, 1), twist)) + cross(second_at, pull_in_ground)
+    pull_in_ground = rotate(turn, pull)
+    moment = rotate(second_turn, rotate(rates.transpose(0, 2, 1), twist)) + cross(second_at, pull_in_ground)
     wrench = np.concatenate([pull_in_ground, moment], axis=1)
     _add(bodies, second, wrench)
     _add(bodies, body, -wrench)

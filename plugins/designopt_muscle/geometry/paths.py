@@ -9,7 +9,7 @@ import numpy as np
 from designopt_mechanics.surfaces.around import around
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_muscle.geometry.kinematics import Kinematics, turned
+from designopt_muscle.geometry.kinematics import Kinematics, rotate
 from designopt_muscle.osim.model import OsimMuscle, PathForce, PathPoint, WrapObject
 
 Frames = Integers
@@ -49,7 +49,7 @@ def wrapped_paths(
     if not muscle.points:
         return []
     positions = [_position(point, motion) for point in muscle.points]
-    present = np.column_stack([_present(point, motion, n) for point in muscle.points])
+    present = np.column_stack([_is_present(point, motion, n) for point in muscle.points])
     path_list = []
     for pattern, frames in _groups(present):
         nodes = [
@@ -80,7 +80,7 @@ def _position(point: PathPoint, motion: Kinematics) -> Floats:
     return motion.position(point.body, np.asarray(sum(parts)))
 
 
-def _present(point: PathPoint, motion: Kinematics, n: int) -> Mask:
+def _is_present(point: PathPoint, motion: Kinematics, n: int) -> Mask:
     """(n,) both ends of the range belong to it, but for rounding."""
     if not point.condition:
         return np.ones(n, dtype=np.bool_)
@@ -165,7 +165,7 @@ def _find(
     surface = contact.surface
     before = np.where(np.isnan(contact.key)[:, None], 0.0, np.column_stack([contact.first, contact.last]))
     turn = motion.rotation[surface.body][frames] @ surface.pose[:3, :3]
-    at = motion.origin[surface.body][frames] + turned(motion.rotation[surface.body][frames], surface.pose[:3, 3])
+    at = motion.origin[surface.body][frames] + rotate(motion.rotation[surface.body][frames], surface.pose[:3, 3])
     contact.key[:] = np.nan
     for pattern, subset in _same_contacts(other_contacts) if other_contacts else [((), np.arange(len(frames)))]:
         contact_keys = [(c, key) for c, key in zip(other_contacts, pattern, strict=True) if key == key]
@@ -177,8 +177,8 @@ def _find(
                 continue
             r, o = turn[subset], at[subset]
             back = r.transpose(0, 2, 1)
-            touch_points = around(surface, turned(back, a.x - o), turned(back, b.x - o))
-            first, last = o + turned(r, touch_points.first), o + turned(r, touch_points.last)
+            touch_points = around(surface, rotate(back, a.x - o), rotate(back, b.x - o))
+            first, last = o + rotate(r, touch_points.first), o + rotate(r, touch_points.last)
             detour = np.linalg.norm(first - a.x, axis=1) + touch_points.arc + np.linalg.norm(b.x - last, axis=1)
             excess = np.where(touch_points.engaged, detour - np.linalg.norm(b.x - a.x, axis=1), np.inf)
             better = excess < best

@@ -10,7 +10,7 @@ from typing import Any
 from designopt_mechanics.state import TreeState
 
 from designopt.lazy import casadi as ca
-from designopt_muscle.osim.functions import within
+from designopt_muscle.osim.functions import limit_to_range
 from designopt_muscle.osim.model import OsimModel, OsimMuscle, PathPoint
 
 Ranges = Mapping[str, tuple[float, float]]
@@ -49,7 +49,7 @@ def wraps(model: OsimModel, muscle: OsimMuscle) -> bool:
 
 def _within_ranges(point: PathPoint, ranges: Ranges) -> PathPoint:
     axes = (
-        replace(a, function=within(a.function, *ranges[a.coordinate])) if a.coordinate in ranges else a
+        replace(a, function=limit_to_range(a.function, *ranges[a.coordinate])) if a.coordinate in ranges else a
         for a in point.moving
     )
     return replace(point, moving=tuple(axes))

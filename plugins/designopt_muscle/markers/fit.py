@@ -15,7 +15,7 @@ from designopt.counts import first_of
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.kinematics import all_coordinates
 from designopt_muscle.markers.minimise import Minimum, minimise, unobservable
-from designopt_muscle.markers.mislabelled import mislabelled
+from designopt_muscle.markers.mislabelled import label_doubts
 from designopt_muscle.markers.problem import Limits, MotionProblem, motion_problem
 from designopt_muscle.markers.residuals import MarkerResiduals
 from designopt_muscle.markers.status import MarkerError, MotionStatus
@@ -110,7 +110,7 @@ def fit_motion(
     position = {name: i for i, name in enumerate(layout.coordinates)}
     order = [position.get(name, len(position)) for name in model.names]
     at_limit, lost = (np.pad(mask, ((0, 0), (0, 1)))[:, order] for mask in (marks.at_limit, marks.lost))
-    doubts = mislabelled(objective.take(visible), fit, problem.low, problem.high, tasks.large)
+    doubts = label_doubts(objective.take(visible), fit, problem.low, problem.high, tasks.large)
     doubts += marks.doubts(objective)
     notes = (*problem.notes, *marks.notes(objective), *doubts)
     names = tuple(marker.name for marker in layout.markers)

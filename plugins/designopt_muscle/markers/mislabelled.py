@@ -10,7 +10,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.counts import first_of
 from designopt_muscle.markers.minimise import Minimum, minimise
-from designopt_muscle.markers.names import opposite
+from designopt_muscle.markers.names import are_opposite
 from designopt_muscle.markers.residuals import MarkerLayout, MarkerResiduals
 
 #: Number of frames that are compared, spread evenly.
@@ -33,7 +33,7 @@ _NAMED = 5
 _NEVER = 1e3
 
 
-def mislabelled(residuals: MarkerResiduals, minimum: Minimum, low: Floats, high: Floats, large: float) -> list[str]:
+def label_doubts(residuals: MarkerResiduals, minimum: Minimum, low: Floats, high: Floats, large: float) -> list[str]:
     """Sentences that name the markers which were probably swapped, and those `large` (m) away from their `minimum`.
 
     Two markers of a body, of neighbours or of the two sides pull it out of place together: each exchange of two is
@@ -141,7 +141,7 @@ def _neighbours(layout: MarkerLayout) -> list[tuple[int, int]]:
         if bodies[i] == bodies[j]
         or parent.get(bodies[i]) == bodies[j]
         or parent.get(bodies[j]) == bodies[i]
-        or opposite(names[i], names[j])
+        or are_opposite(names[i], names[j])
     ]
 
 

@@ -19,7 +19,7 @@ _SIDE = re.compile(r"^(right|left|r|l)|[\W_](right|left|r|l)$")
 _NAMED = 8
 
 
-def suggested(recorded_names: Iterable[str], on_model: Iterable[str]) -> dict[str, str]:
+def suggest_names(recorded_names: Iterable[str], on_model: Iterable[str]) -> dict[str, str]:
     """The name on the model that each of some `recorded_names` probably means; names without a likely one are left out.
 
     Spelling, case, punctuation and a subject in front (``ana:RASI``) may differ, but not the side of the body. Each
@@ -42,7 +42,7 @@ def _likeness(name: str, candidate: str) -> float:
     return max(SequenceMatcher(None, a, b).ratio(), _CONTAINED if len(short) > 2 and short in long else 0.0)
 
 
-def opposite(name: str, candidate: str) -> bool:
+def are_opposite(name: str, candidate: str) -> bool:
     """Whether two names mean the same spot on the two sides of the body: ``R.Toe`` and ``L.Toe``, ``toe_r`` and
     ``toe_l``."""
     first, second = (_SIDE.sub("", text.rpartition(":")[2].casefold()) for text in (name, candidate))
@@ -52,7 +52,7 @@ def opposite(name: str, candidate: str) -> bool:
 def suggestion(recorded_names: Iterable[str], on_model: Iterable[str]) -> str:
     """``; did you mean 'R.ASIS' for 'RASI'?`` or "", for some names in the order of `recorded_names`."""
     names = list(recorded_names)
-    partner = suggested(names, on_model)
+    partner = suggest_names(names, on_model)
     pairs = [f"'{partner[name]}' for '{name}'" for name in names if name in partner]
     remainder = [f"{len(pairs) - _NAMED} more"] if len(pairs) > _NAMED else []
     return f"; did you mean {', '.join([*pairs[:_NAMED], *remainder])}?" if pairs else ""

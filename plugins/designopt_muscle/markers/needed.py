@@ -11,7 +11,7 @@ from designopt_recordings.recording import Recording
 from designopt.arrays import Mask
 from designopt.counts import first_of
 from designopt_muscle.markers.minimise import unobservable
-from designopt_muscle.markers.names import suggested, suggestion
+from designopt_muscle.markers.names import suggest_names, suggestion
 from designopt_muscle.markers.problem import coordinate_targets, free_coordinates
 from designopt_muscle.markers.residuals import MarkerLayout, MarkerResiduals
 from designopt_muscle.markers.status import MarkerError
@@ -53,7 +53,7 @@ def check_needed(model: OsimModel, markers: tuple[OsimMarker, ...], recording: R
         present,
         tuple(name for name in recording.marker_names if name in present - on_model),
     )
-    bodies = _lacking(model, names)
+    bodies = _bodies_without_markers(model, names)
     lost = _lost(model, names, tasks) if names.unknown and not bodies else []
     if not bodies and not lost:
         return
@@ -67,12 +67,12 @@ def check_needed(model: OsimModel, markers: tuple[OsimMarker, ...], recording: R
     raise MarkerError(" ".join(text if text.endswith("?") else f"{text}." for text in sentences))
 
 
-def _lacking(model: OsimModel, names: _Names) -> list[str]:
+def _bodies_without_markers(model: OsimModel, names: _Names) -> list[str]:
     """Bodies whose pose lacks markers."""
     bodies = []
     beyond = _bodies_beyond(model)
     absent = {m.name for m in names.markers} - names.present
-    likely = set(suggested(names.unknown, absent).values())
+    likely = set(suggest_names(names.unknown, absent).values())
     marker_bodies = {m.body for m in names.markers if m.name not in absent}
     for body in dict.fromkeys(m.body for m in names.markers):
         on_body = {m.name for m in names.markers if m.body == body}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats, Mask
-from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, turned
+from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, rotate
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import GROUND, OsimModel
 
@@ -127,7 +127,7 @@ class MarkerLayout:
         def apply(tensor: Floats) -> Floats:
             """(tr(T) 1 - T^T) w of the sums T (n, c, 9)."""
             trace = tensor[..., 0] + tensor[..., 4] + tensor[..., 8]
-            return np.asarray(trace[..., None] * w - turned(tensor.reshape(*w.shape, 3).swapaxes(2, 3), w))
+            return np.asarray(trace[..., None] * w - rotate(tensor.reshape(*w.shape, 3).swapaxes(2, 3), w))
 
         moment = virial[..., [7, 2, 3]] - virial[..., [5, 6, 1]]
         turning = apply(second) + cross(centre, v)

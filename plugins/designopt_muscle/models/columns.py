@@ -21,7 +21,7 @@ _MOMENT = re.compile(r"_(moment|force)$")
 _ENDING = re.compile(r"_(moment|force|torque)s?$", re.IGNORECASE)
 
 
-def present(table: TimeTable, names: Iterable[str]) -> set[str]:
+def present_coordinates(table: TimeTable, names: Iterable[str]) -> set[str]:
     """The coordinates that have a column: under their name, or at the end of a path ``.../name/value``."""
     ends = set()
     for label in table.names:
@@ -37,7 +37,9 @@ def motion_notes(table: TimeTable, file: str, model: OsimModel, *, moments: bool
     of a coordinate without one.
     """
     locked_names = {c.name for c in model.coordinates if c.locked}
-    missing = [name for name in model.free if name not in present(table, model.free) and name not in locked_names]
+    missing = [
+        name for name in model.free if name not in present_coordinates(table, model.free) and name not in locked_names
+    ]
     unknown_labels = [label for label in _unknown_labels(table, model) if not (_MOMENT.search(label) and moments)]
     _refuse_misspelt(file, unknown_labels, missing, "", model)
     notes = _unused_note(file, unknown_labels, model)
@@ -77,14 +79,14 @@ def _refuse_misspelt(file: str, labels: list[str], missing: list[str], ending: s
     for label in labels:
         stem = _ENDING.sub("", label.removesuffix("/value").split("/")[-1])
         for name in missing:
-            if _nearly(stem, name) or (ending and (stem == name or _nearly(label, name + ending))):
+            if _is_misspelt(stem, name) or (ending and (stem == name or _is_misspelt(label, name + ending))):
                 raise TrialError(
                     f"{file}: column '{label}' is not of the model '{model.name}'; did you mean '{name}{ending}', which"
                     " has no column? Rename or remove it"
                 )
 
 
-def _nearly(word: str, name: str) -> bool:
+def _is_misspelt(word: str, name: str) -> bool:
     """Whether `word` is `name` misspelt; the name of the other side is not."""
     if _SIDE.sub("", word) == _SIDE.sub("", name):
         return False

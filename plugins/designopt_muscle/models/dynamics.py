@@ -14,7 +14,7 @@ from designopt_recordings.table import TimeTable
 from designopt.arrays import Floats, Integers
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.kinematics import Kinematics
-from designopt_muscle.geometry.loads import BodyLoad, body_loads, summed
+from designopt_muscle.geometry.loads import BodyLoad, body_loads, sum_by_body
 from designopt_muscle.geometry.passive import at_coordinates, passive_action
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import GROUND, OsimModel
@@ -101,4 +101,4 @@ def read_body_loads(file: InputFile, table: TimeTable, motion: Kinematics, time:
 
 def read_loads(file: InputFile, table: TimeTable, motion: Kinematics, time: Floats) -> dict[str, Floats]:
     """(n, 6) on each body at `time`; raises `TrialError` with the place in the file of loads."""
-    return summed(read_body_loads(file, table, motion, time))
+    return sum_by_body(read_body_loads(file, table, motion, time))

@@ -45,7 +45,7 @@ class MeasuredActivity:
             raise ValueError("a band needs a fixed scale: with a free one it would move while the scale is found")
 
 
-def measured(file: InputFile, setting: MeasuredActivity, muscles: tuple[str, ...], time: Floats) -> Floats:
+def read_activity(file: InputFile, setting: MeasuredActivity, muscles: tuple[str, ...], time: Floats) -> Floats:
     """(n, k) signals of `muscles` at `time` (n,) s; NaN for muscles without a channel and frames without a sample.
 
     The file is a table (STO, MOT, CSV) with even times or a C3D recording with analog channels. Envelopes are fractions

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from designopt_recordings.plausibility import UsualRange, range_notes, time_notes
+from designopt_recordings.plausibility import (
+    UsualRange,
+    jump_notes,
+    range_notes,
+    side_unit_notes,
+    time_notes,
+)
 from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Floats
@@ -24,13 +30,19 @@ def weight_of(model: OsimModel) -> float:
 
 
 def pose_notes(table: TimeTable, model: OsimModel) -> list[str]:
-    """Notes on the coordinates of a motion in rad and m: times, and ranges of the model."""
+    """Notes on the coordinates of a motion in rad and m: times, ranges of the model, sides and jumps."""
     ranges = {c.name: UsualRange(c.low, c.high, c.rotational) for c in model.coordinates if c.high > c.low}
-    curves = {name: table.column(name) for name in model.free if name in ranges and _has(table, name)}
-    return [*time_notes(table.time), *range_notes(curves, ranges)]
+    curves = {name: table.column(name) for name in model.free if name in ranges and _has_column(table, name)}
+    angles = {name: curve for name, curve in curves.items() if ranges[name].rotational}
+    return [
+        *time_notes(table.time),
+        *range_notes(curves, ranges),
+        *side_unit_notes(angles),
+        *jump_notes(curves, table.time),
+    ]
 
 
-def _has(table: TimeTable, name: str) -> bool:
+def _has_column(table: TimeTable, name: str) -> bool:
     return any(label == name or label.split("/")[-2:] == [name, "value"] for label in table.names)
 
 

@@ -11,7 +11,7 @@ from designopt_mechanics.sharing.statement.criteria import JointReaction
 
 from designopt.arrays import Floats, Integers
 from designopt.plugin import Quantity as Q
-from designopt_muscle.geometry.geometry import stretched
+from designopt_muscle.geometry.geometry import path_length
 from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics
 from designopt_muscle.geometry.paths import wrapped_paths
 from designopt_muscle.models.trial import Trial
@@ -149,7 +149,7 @@ def _pulls(model: OsimModel, motion: Kinematics, joints: Sequence[str]) -> Itera
     surfaces = {w.name: w for w in model.wraps}
     for j, muscle in enumerate(model.muscles):
         for path in wrapped_paths(muscle, surfaces, motion):
-            _, slope = stretched(path)
+            _, slope = path_length(path)
             turning = cross(np.stack([node.x for node in path.nodes]), slope)
             sums: dict[tuple[bool, ...], tuple[Floats, Floats]] = {}
             for name in by_name:

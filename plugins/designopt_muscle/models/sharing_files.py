@@ -19,7 +19,7 @@ from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.models.dynamics import read_body_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.plausibility import weight_of
-from designopt_muscle.models.trial import Trial, bundled, read_trial_table
+from designopt_muscle.models.trial import Trial, bundled_file, read_trial_table
 from designopt_muscle.osim.model import OsimModel
 
 Files = Mapping[str, InputFile | None]
@@ -44,7 +44,7 @@ class SharingData:
 def files_of(scenario: Mapping[str, Any]) -> dict[str, InputFile | None]:
     """The files of a scenario by name; the bundled walking leg where no motion is named."""
     files = {name: scenario.get(name) for name in _NAMES}
-    return {**files, "motion": files["motion"] or bundled("walking_leg.csv")}
+    return {**files, "motion": files["motion"] or bundled_file("walking_leg.csv")}
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.drawing import drawing
 from designopt_muscle.models.device import DeviceMoments, design_slopes, device_moments
-from designopt_muscle.models.emg import MeasuredActivity, measured
+from designopt_muscle.models.emg import MeasuredActivity, read_activity
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
@@ -36,7 +36,7 @@ from designopt_muscle.models.trial import (
     ExternalLoads,
     TrialDynamics,
     TrialFrames,
-    bundled,
+    bundled_file,
     read_trial,
     read_trial_table,
     trial_notes,
@@ -224,7 +224,7 @@ class StaticSharing:
 
     @property
     def _skeleton(self) -> InputFile:
-        return self.model if self.model is not None else bundled("planar_leg.osim")
+        return self.model if self.model is not None else bundled_file("planar_leg.osim")
 
     def _read(self, scenario: Mapping[str, Any]) -> SharingData:
         """The files of a scenario, read once in a process. Raises `Unusable` for files that make no trial."""
@@ -254,7 +254,9 @@ class StaticSharing:
         notes += trial_notes(skeleton, motion, files["moments"], computed=is_computed, cutoff=self.cutoff)
         notes += load_notes(skeleton, files["external_loads"], files["external_forces"])
         if self.emg is not None and files["emg"] is not None:
-            measured(files["emg"], self.emg, tuple(m.name for m in skeleton.muscles), read_trial_table(motion).time)
+            read_activity(
+                files["emg"], self.emg, tuple(m.name for m in skeleton.muscles), read_trial_table(motion).time
+            )
         return notes
 
     def _read_files(self, files: Files) -> SharingData:
@@ -278,7 +280,7 @@ class StaticSharing:
                 raise TrialError(f"{table.name}: no net moment about '{name}', which the setting 'coordinates' names")
         signals = None
         if self.emg is not None and files["emg"] is not None:
-            signals = measured(files["emg"], self.emg, trial.balance.columns, trial.balance.time)
+            signals = read_activity(files["emg"], self.emg, trial.balance.columns, trial.balance.time)
         return SharingData(trial, signals, joint_reactions(trial, self.joint_reactions) if self.joint_reactions else ())
 
     def _solution(self, data: SharingData, values: Mapping[str, Any]) -> tuple[Sharing, DeviceMoments]:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.sharing.muscles import Muscles
-from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
 from designopt_recordings.signals.even_steps import check_steps, for_filter, gap_notes, in_gaps, spline_values
@@ -23,7 +23,7 @@ from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import in_words, jumps
 from designopt_muscle.geometry.kinematics import kinematics
-from designopt_muscle.models.columns import moment_notes, motion_notes, present
+from designopt_muscle.models.columns import moment_notes, motion_notes, present_coordinates
 from designopt_muscle.models.dynamics import Dynamics, read_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.plausibility import pose_notes, strength_notes
@@ -140,7 +140,7 @@ class Trial:
         return {name: np.where(np.isfinite(v), v, 0.0) for name, v in self.values.items()}
 
 
-def bundled(name: str) -> InputFile:
+def bundled_file(name: str) -> InputFile:
     """A file of the package: ``planar_leg.osim`` or ``walking_leg.csv``."""
     return InputFile(name, (files("designopt_muscle") / "bundled" / name).read_bytes())
 
@@ -264,7 +264,7 @@ def _motion_table(model: OsimModel, motion: InputFile, cutoff: float | None) -> 
         table = read_table(motion)
         if cutoff is not None:
             table = for_filter(table, cutoff)
-        moving = present(table, model.names)
+        moving = present_coordinates(table, model.names)
         free = [name for name in model.free if name in moving]
         turns = {c.name for c in model.coordinates if c.rotational}
         return table.radians([name for name in free if name in turns]), free
@@ -279,7 +279,7 @@ def trial_notes(
     `TrialError` for unusable tables and for misspelt columns.
     """
     table, _ = _motion_table(model, motion, cutoff)
-    if not present(table, model.free):
+    if not present_coordinates(table, model.free):
         raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{model.name}'")
     notes = [*(f"{motion.name}: {note}" for note in table.notes)]
     notes += motion_notes(table, motion.name, model, moments=moments is None and not computed)
@@ -289,7 +289,7 @@ def trial_notes(
         file = moments or motion
         if moments is not None:
             notes += [f"{file.name}: {note}" for note in (*source.notes, *gap_notes(source.time))]
-        notes += moment_notes(source, file.name, model, present(table, model.names), motion=moments is None)
+        notes += moment_notes(source, file.name, model, present_coordinates(table, model.names), motion=moments is None)
         notes += [f"{file.name}: {note}" for note in _strength_notes(source, file, model, table)]
     return notes
 
@@ -297,7 +297,7 @@ def trial_notes(
 def _strength_notes(source: TimeTable, file: InputFile, model: OsimModel, motion: TimeTable) -> list[str]:
     """`strength_notes` on net moments in `source` at some frames of a `motion` in rad and m."""
     rows = np.unique(np.linspace(0, len(motion.time) - 1, _LOOKED_AT).round().astype(np.int64))
-    names = present(motion, model.free)
+    names = present_coordinates(motion, model.free)
     values = {
         c.name: motion.column(c.name)[rows] if c.name in names else np.full(len(rows), c.default)
         for c in model.coordinates
@@ -337,7 +337,7 @@ def read_trial_table(file: InputFile) -> TimeTable:
 def _as_trial_errors(file: InputFile) -> Iterator[None]:
     """What a table cannot give is reported as a `TrialError` about its file."""
     try:
-        with about(file.name):
+        with errors_about(file.name):
             yield
     except RecordingError as error:
         raise TrialError(str(error)) from None

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, Unusable, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
-from designopt_muscle.models.trial import bundled
+from designopt_muscle.models.trial import bundled_file
 from designopt_muscle.wires.share import JointMotion, WireSharing, drawing_arrays, share_wires
 
 #: Order of the zero-phase low-pass filter of coordinates.
@@ -177,8 +177,8 @@ class WireSharingModel:
 
     @cached_property
     def _anatomy(self) -> Anatomy:
-        geometry = self.geometry or bundled("wire_arm.wrl")
-        companion = self.companion or bundled("wire_arm.yaml")
+        geometry = self.geometry or bundled_file("wire_arm.wrl")
+        companion = self.companion or bundled_file("wire_arm.yaml")
         try:
             vrml = read_vrml(geometry.content, geometry.name)
         except StudyError as error:
@@ -218,7 +218,7 @@ class WireSharingModel:
 
 
 def _file(scenario: Mapping[str, Any]) -> InputFile:
-    return scenario.get("motion") or bundled("wire_arm.csv")
+    return scenario.get("motion") or bundled_file("wire_arm.csv")
 
 
 def _as_text(error: StudyError) -> str:

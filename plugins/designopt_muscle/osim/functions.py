@@ -100,16 +100,16 @@ class Pieces:
     coefficients: Floats
 
     def value(self, x: Floats) -> Floats:
-        inner, h, c = self._at(x)
+        inner, h, c = self._piece_at(x)
         return np.asarray(
             ((c[0] * h + c[1]) * h + c[2]) * h + c[3] + (x - inner) * ((3 * c[0] * h + 2 * c[1]) * h + c[2])
         )
 
     def slope(self, x: Floats) -> Floats:
-        _, h, c = self._at(x)
+        _, h, c = self._piece_at(x)
         return np.asarray((3 * c[0] * h + 2 * c[1]) * h + c[2])
 
-    def _at(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+    def _piece_at(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         inner = np.minimum(np.maximum(x, self.knots[0]), self.knots[-1])
         i = np.searchsorted(self.knots[1:-1], inner, side="right")
         return inner, inner - self.knots[i], self.coefficients[:, i]
@@ -121,10 +121,10 @@ class Pieces:
         return ((c[0] * h + c[1]) * h + c[2]) * h + c[3] + (x - inner) * ((3 * c[0] * h + 2 * c[1]) * h + c[2])
 
 
-def within(function: Function, low: float, high: float) -> Function:
+def limit_to_range(function: Function, low: float, high: float) -> Function:
     """The same function from `low` to `high`; further out it may have fewer pieces, and so a smaller expression."""
     if isinstance(function, ScaledFunction):
-        return ScaledFunction(within(function.inner, low, high), function.scale)
+        return ScaledFunction(limit_to_range(function.inner, low, high), function.scale)
     if not isinstance(function, Pieces):
         return function
     first = max(int(np.searchsorted(function.knots, low, side="right")) - 1, 0)

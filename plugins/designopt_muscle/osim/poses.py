@@ -15,7 +15,7 @@ def last_name(path: str) -> str:
     return path.strip().rstrip("/").rpartition("/")[2]
 
 
-def only(element: Element, tags: set[str]) -> None:
+def refuse_other_children(element: Element, tags: set[str]) -> None:
     """Raise `ModelError` for the first child that is not understood."""
     for child in element.children:
         if child.tag not in tags:

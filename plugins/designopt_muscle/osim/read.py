@@ -9,7 +9,7 @@ from designopt_mechanics.robot_files.xml import Element, parse
 
 from designopt_muscle.osim.functions import ScaledFunction
 from designopt_muscle.osim.model import GROUND, Coupler, OsimBody, OsimModel, WrapObject
-from designopt_muscle.osim.poses import last_name, only, pose
+from designopt_muscle.osim.poses import last_name, pose, refuse_other_children
 from designopt_muscle.osim.read_contacts import TAG as CONTACT
 from designopt_muscle.osim.read_contacts import contact_shapes, sphere_contact
 from designopt_muscle.osim.read_forces import FORCES, is_off, read_forces
@@ -63,7 +63,7 @@ def read_model(content: bytes) -> OsimModel:
     version = root.attributes.get("Version", "")
     if not version.isdigit() or not 30000 <= int(version) < 50000:
         raise root.error(f"has the version '{version}'; files of the versions 30000 to 49999 are read")
-    only(model, _DECORATION)
+    refuse_other_children(model, _DECORATION)
     _apply_defaults(model)
     _refuse_unread(model)
     reader = _Reader(model, new=int(version) >= 40000)
@@ -83,7 +83,7 @@ class _Reader:
         joints = Joints(body_names)
         for element in self._joint_elements(elements):
             joints.read(element[0], element[1])
-        order = joints.ordered()
+        order = joints.parents_first()
         without = set(bodies) - {joint.child for joint in order}
         if without:
             name = min(without)
@@ -152,7 +152,7 @@ def _refuse_unread(model: Element) -> None:
         if len(holders) > 1:
             raise holders[1].error(f"a model has one <{name}>; join both")
         for holder in holders:
-            only(holder, {"objects", "groups", "defaults"})
+            refuse_other_children(holder, {"objects", "groups", "defaults"})
             if len([child for child in holder.children if child.tag == "objects"]) > 1:
                 raise holder.error("has more than one <objects>; join them")
     lists = [e for e in model.walk() if e.tag == "components"]
@@ -208,7 +208,7 @@ def _objects(model: Element, collection: str, tag: str = "") -> list[Element]:
 
 
 def _body(element: Element) -> OsimBody:
-    only(element, _BODY)
+    refuse_other_children(element, _BODY)
     mass = element.number("mass")
     if not 0.0 <= mass < np.inf:
         raise element.need("mass").error(f"{mass:g} kg is not a mass")
@@ -226,7 +226,7 @@ def _wraps(body: Element, name: str) -> list[WrapObject]:
     holder = body.find("WrapObjectSet", "objects")
     surfaces = []
     for element in [] if holder is None else holder.children:
-        only(element, _WRAP)
+        refuse_other_children(element, _WRAP)
         kind: str
         sizes: tuple[float, ...]
         match element.tag:
@@ -266,7 +266,7 @@ def _coupler(element: Element, names: set[str]) -> Coupler | None:
         return None
     if element.tag != "CoordinateCouplerConstraint":
         raise element.error("is not a supported constraint; disable it if it does not matter")
-    only(element, _COUPLER)
+    refuse_other_children(element, _COUPLER)
     dependent = last_name(element.word("dependent_coordinate_name"))
     independent = element.word("independent_coordinate_names").split()
     if len(independent) != 1:

@@ -11,7 +11,7 @@ from designopt_mechanics.robot_files.xml import Element
 from designopt_mechanics.tree import Point
 
 from designopt.arrays import Floats
-from designopt_muscle.osim.poses import last_name, only, pose
+from designopt_muscle.osim.poses import last_name, pose, refuse_other_children
 
 #: The force that is read, by its name in the file.
 TAG = "SmoothSphereHalfSpaceForce"
@@ -49,7 +49,7 @@ def contact_shapes(elements: Sequence[Element], bodies: set[str]) -> dict[str, C
         if element.tag not in ("ContactSphere", "ContactHalfSpace"):
             shapes[element.name] = element
             continue
-        only(element, _GEOMETRY | ({"radius"} if element.tag == "ContactSphere" else set()))
+        refuse_other_children(element, _GEOMETRY | ({"radius"} if element.tag == "ContactSphere" else set()))
         body = last_name(element.word("socket_frame") or element.word("body_name"))
         if body not in bodies:
             raise element.error(f"is fixed to '{body}', which is not a body")
@@ -65,7 +65,7 @@ def sphere_contact(element: Element, shapes: Mapping[str, ContactShape | Element
 
     Raises `ModelError`.
     """
-    only(element, {"socket_sphere", "socket_half_space", *_CONSTANTS, *_IGNORED, *_FORCE_VIEW})
+    refuse_other_children(element, {"socket_sphere", "socket_half_space", *_CONSTANTS, *_IGNORED, *_FORCE_VIEW})
     sphere, plane = (_shape(element, tag, shapes) for tag in ("socket_sphere", "socket_half_space"))
     if sphere.radius is None or plane.radius is not None:
         raise element.error("needs a ContactSphere as socket_sphere and a ContactHalfSpace as socket_half_space")

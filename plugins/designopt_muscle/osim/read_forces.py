@@ -8,7 +8,7 @@ import numpy as np
 from designopt_mechanics.robot_files.xml import Element
 
 from designopt_muscle.osim.model import CoordinateActuator, OsimMuscle, WrapObject
-from designopt_muscle.osim.poses import last_name, only
+from designopt_muscle.osim.poses import last_name, refuse_other_children
 from designopt_muscle.osim.read_passive import PASSIVE
 from designopt_muscle.osim.read_paths import read_path, read_path_function
 
@@ -105,7 +105,7 @@ def read_forces(
 
 
 def _drive(element: Element, coordinates: set[str]) -> CoordinateActuator:
-    only(element, _DRIVE)
+    refuse_other_children(element, _DRIVE)
     coordinate = last_name(element.word("coordinate") or element.word("socket_coordinate"))
     if coordinate not in coordinates:
         raise element.error(f"drives '{coordinate}', which is not a coordinate")
@@ -123,7 +123,7 @@ def _muscle(
 ) -> OsimMuscle:
     model = _MODELS[element.tag]
     shapes = _SHAPES[model]
-    only(element, _COMMON | set(shapes) | _MORE[model])
+    refuse_other_children(element, _COMMON | set(shapes) | _MORE[model])
 
     number = element.number
 

@@ -10,7 +10,7 @@ from designopt_mechanics.robot_files.xml import Element
 from designopt.arrays import Floats
 from designopt_muscle.osim.functions import Function, Polynomial, is_constant
 from designopt_muscle.osim.model import GROUND, Axis, Joint, OsimCoordinate
-from designopt_muscle.osim.poses import last_name, only, pose
+from designopt_muscle.osim.poses import last_name, pose, refuse_other_children
 from designopt_muscle.osim.read_functions import TAGS, function_in, read_function
 
 _JOINT = {
@@ -52,7 +52,7 @@ class Joints:
         """Read a joint; `body` is the body that contains it, '' in files of version 4."""
         if element.tag != "CustomJoint" and element.tag not in _DRIVEN:
             raise element.error("is not a supported joint")
-        only(element, _JOINT)
+        refuse_other_children(element, _JOINT)
         if element.flag("reverse", False):
             raise element.need("reverse").error("reversed joints are not supported; swap parent and child")
         if body:
@@ -84,7 +84,7 @@ class Joints:
         self._set_units(joint)
         self._joints[child] = joint, element
 
-    def ordered(self) -> tuple[Joint, ...]:
+    def parents_first(self) -> tuple[Joint, ...]:
         """The joints, parents before their children. Raises `ModelError` for bodies that hang on themselves."""
         order: list[Joint] = []
         parents = {GROUND}
@@ -109,7 +109,7 @@ class Joints:
         for frame in [] if frames is None else frames.children:
             if frame.tag != "PhysicalOffsetFrame":
                 raise frame.error("is not a supported frame")
-            only(frame, _OFFSET)
+            refuse_other_children(frame, _OFFSET)
             if frame.name == frame_name:
                 body = last_name(frame.need("socket_parent").text)
                 if body not in self.bodies:
@@ -123,7 +123,7 @@ class Joints:
     def _coordinate(self, element: Element, joint: Element) -> str:
         if element.tag != "Coordinate" or not element.name:
             raise element.error("is not supported as a coordinate of a joint")
-        only(element, _COORDINATE)
+        refuse_other_children(element, _COORDINATE)
         if any(c.name == element.name for c in self.coordinates):
             raise element.error(f"the coordinate '{element.name}' is given more than once")
         low, high = element.numbers("range", 2, (-np.inf, np.inf), infinite=True)
@@ -171,7 +171,7 @@ def _spatial_transform(element: Element, names: list[str]) -> tuple[Axis, ...]:
     axes = []
     for name in _STEPS:
         step = steps[name]
-        only(step, {"coordinates", "axis", "function", *TAGS})
+        refuse_other_children(step, {"coordinates", "axis", "function", *TAGS})
         axis = np.array(step.numbers("axis", 3))
         length = float(np.linalg.norm(axis))
         if not 0.0 < length < np.inf:

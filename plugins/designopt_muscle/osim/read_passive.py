@@ -23,7 +23,7 @@ from designopt_muscle.osim.laws import (
     StretchSpring,
 )
 from designopt_muscle.osim.model import GROUND, Bushing, CoordinateForce, PassiveForce, PathForce, WrapObject
-from designopt_muscle.osim.poses import last_name, only, pose
+from designopt_muscle.osim.poses import last_name, pose, refuse_other_children
 from designopt_muscle.osim.read_functions import function_in
 from designopt_muscle.osim.read_paths import read_path
 
@@ -69,7 +69,7 @@ def _coordinate(element: Element, names: _Names) -> str:
 
 def _limit(element: Element, names: _Names) -> PassiveForce:
     """Numbers of a rotation are per degree in the file."""
-    only(element, _LIMIT | _SWITCH)
+    refuse_other_children(element, _LIMIT | _SWITCH)
     coordinate = _coordinate(element, names)
     degree = float(np.pi / 180.0) if names.coordinates[coordinate] else 1.0
     number = element.number
@@ -85,14 +85,14 @@ def _limit(element: Element, names: _Names) -> PassiveForce:
 
 
 def _spring(element: Element, names: _Names) -> PassiveForce:
-    only(element, {"coordinate", "stiffness", "rest_length", "viscosity"} | _SWITCH)
+    refuse_other_children(element, {"coordinate", "stiffness", "rest_length", "viscosity"} | _SWITCH)
     constants = (element.number(tag, 0.0) for tag in ("stiffness", "rest_length", "viscosity"))
     return CoordinateForce(element.name, _coordinate(element, names), CoordinateSpring(*constants))
 
 
 def _expression(element: Element, names: _Names) -> PassiveForce:
     """OpenSim writes a power as ^."""
-    only(element, {"coordinate", "expression"} | _SWITCH)
+    refuse_other_children(element, {"coordinate", "expression"} | _SWITCH)
     text = element.need("expression")
     try:
         expression = Expression.parse(text.text.strip().replace("^", "**"))
@@ -105,7 +105,7 @@ def _expression(element: Element, names: _Names) -> PassiveForce:
 
 
 def _path_spring(element: Element, names: _Names) -> PassiveForce:
-    only(element, {"GeometryPath", "path", "stiffness", "resting_length", "dissipation"} | _SWITCH)
+    refuse_other_children(element, {"GeometryPath", "path", "stiffness", "resting_length", "dissipation"} | _SWITCH)
     stiffness, rest_length, dissipation = (
         element.number(tag) for tag in ("stiffness", "resting_length", "dissipation")
     )
@@ -113,7 +113,9 @@ def _path_spring(element: Element, names: _Names) -> PassiveForce:
 
 
 def _ligament(element: Element, names: _Names) -> PassiveForce:
-    only(element, {"GeometryPath", "path", "resting_length", "pcsa_force", "force_length_curve"} | _SWITCH)
+    refuse_other_children(
+        element, {"GeometryPath", "path", "resting_length", "pcsa_force", "force_length_curve"} | _SWITCH
+    )
     holder = element.find("force_length_curve")
     curve: Function = simm_spline(*(np.array(part) for part in _LIGAMENT)) if holder is None else function_in(holder)
     rest_length = _positive(element, "resting_length")
@@ -122,7 +124,7 @@ def _ligament(element: Element, names: _Names) -> PassiveForce:
 
 def _blankevoort(element: Element, names: _Names) -> PassiveForce:
     tags = {"linear_stiffness", "transition_strain", "damping_coefficient", "slack_length"}
-    only(element, {"GeometryPath", "path"} | tags | _SWITCH)
+    refuse_other_children(element, {"GeometryPath", "path"} | tags | _SWITCH)
     law = Blankevoort(
         _positive(element, "slack_length"),
         element.number("linear_stiffness", 1.0),
@@ -137,7 +139,7 @@ def _along_path(element: Element, names: _Names, law: PathLaw) -> PassiveForce:
 
 
 def _bushing(element: Element, names: _Names) -> PassiveForce:
-    only(element, {"socket_frame1", "socket_frame2", "frames", *_VECTORS} | _SWITCH)
+    refuse_other_children(element, {"socket_frame1", "socket_frame2", "frames", *_VECTORS} | _SWITCH)
     vectors = [np.array(element.numbers(tag, 3, (0.0,) * 3)) for tag in _VECTORS]
     first, second = (_frame(element, tag, names) for tag in ("socket_frame1", "socket_frame2"))
     return Bushing(element.name, (first, second), np.concatenate(vectors[:2]), np.concatenate(vectors[2:]))

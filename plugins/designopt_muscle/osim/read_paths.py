@@ -9,7 +9,7 @@ from designopt_mechanics.robot_files.xml import Element
 
 from designopt_muscle.osim.functions import ManyPolynomial, ordered_exponents
 from designopt_muscle.osim.model import Axis, PathFunction, PathPoint, PathWrap, WrapObject
-from designopt_muscle.osim.poses import last_name, only
+from designopt_muscle.osim.poses import last_name, refuse_other_children
 from designopt_muscle.osim.read_functions import TAGS, function_in
 
 _POINTS = {
@@ -28,7 +28,7 @@ def read_path(
     path = element.find("GeometryPath") or element.find("path", "GeometryPath")
     if path is None:
         raise element.error("has no GeometryPath; other paths are not supported")
-    only(path, _PATH)
+    refuse_other_children(path, _PATH)
     points = [_point(e, bodies, coordinates) for e in path.need("PathPointSet", "objects").children]
     if len(points) < 2:
         raise path.error("has fewer than two points")
@@ -40,7 +40,7 @@ def read_path(
 def _point(element: Element, bodies: set[str], coordinates: set[str]) -> PathPoint:
     if element.tag not in _POINTS:
         raise element.error("is not a supported point")
-    only(element, _POINT | _POINTS[element.tag])
+    refuse_other_children(element, _POINT | _POINTS[element.tag])
     body = last_name(element.word("socket_parent_frame") or element.word("body"))
     if body not in bodies:
         raise element.error(f"is fixed to '{body}', which is not a body")
@@ -76,7 +76,7 @@ def _coordinate_name(element: Element, tag: str, coordinates: set[str]) -> str:
 
 
 def _wrap(element: Element, wraps: Mapping[str, WrapObject], points: int) -> PathWrap:
-    only(element, {"wrap_object", "method", "range"})
+    refuse_other_children(element, {"wrap_object", "method", "range"})
     name = element.word("wrap_object")
     if name not in wraps:
         raise element.error(f"wraps around '{name}', which does not exist")
@@ -92,8 +92,8 @@ def read_path_function(element: Element, coordinates: set[str]) -> PathFunction 
     path = element.find("FunctionBasedPath") or element.find("path", "FunctionBasedPath")
     if path is None:
         return None
-    only(path, {"coordinate_paths", "length_function", "moment_arm_functions", "lengthening_speed_function",
-                "Appearance", "components"})  # fmt: skip
+    known_tags = {"coordinate_paths", "length_function", "moment_arm_functions", "lengthening_speed_function"}
+    refuse_other_children(path, {*known_tags, "Appearance", "components"})
     names = tuple(last_name(word) for word in path.need("coordinate_paths").text.split())
     if unknown := [name for name in names if name not in coordinates]:
         raise path.need("coordinate_paths").error(f"'{unknown[0]}' is not a coordinate")

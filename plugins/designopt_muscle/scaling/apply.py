@@ -14,7 +14,7 @@ import numpy as np
 from designopt_mechanics.robot_files.xml import Element, document, parse
 
 from designopt.arrays import Floats
-from designopt_muscle.geometry.geometry import muscle_geometry, stretched
+from designopt_muscle.geometry.geometry import muscle_geometry, path_length
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.geometry.paths import wrapped_paths
 from designopt_muscle.osim.model import GROUND, PathForce
@@ -35,7 +35,7 @@ _LENGTHS = {
 }
 
 
-def scaled(content: bytes, factors: Factors, mass: float | None = None, *, preserve_mass: bool = True) -> bytes:
+def scale_model(content: bytes, factors: Factors, mass: float | None = None, *, preserve_mass: bool = True) -> bytes:
     """The ``.osim`` file of a model with its bodies scaled by `factors` (3,) along their axes; 1 for bodies not named.
 
     Bodies, joints, attached geometry, path points, wrap surfaces, markers, masses and inertias (to the total `mass` in
@@ -85,7 +85,7 @@ def _path_lengths(root: Element) -> dict[str, float]:
     lengths = dict(zip(geometry.muscles, geometry.lengths[0].tolist(), strict=True))
     for force in model.passive:
         if isinstance(force, PathForce):
-            lengths[force.name] = float(stretched(wrapped_paths(force, surfaces, default_pose)[0])[0][0])
+            lengths[force.name] = float(path_length(wrapped_paths(force, surfaces, default_pose)[0])[0][0])
     return lengths
 
 

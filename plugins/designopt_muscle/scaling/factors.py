@@ -59,13 +59,13 @@ def body_factors(
                 factor = _mean_ratio(model, markers, static_recording, measurement, setup, notes)
                 for body, axes in measurement.bodies.items() if factor else ():
                     if body in factors:
-                        factors[body] = _along(factors[body], axes, factor)
+                        factors[body] = _scaled_along(factors[body], axes, factor)
         else:
             factors |= least_squares_factors(model, markers, static_recording, setup)
     return factors, notes
 
 
-def _along(factors: Floats, axes: str, factor: float) -> Floats:
+def _scaled_along(factors: Floats, axes: str, factor: float) -> Floats:
     new = factors.copy()
     new[["XYZ".index(axis) for axis in axes]] = factor
     return new
@@ -263,5 +263,5 @@ def _body_factors(groups: list[dict[str, str]], values: Floats) -> dict[str, Flo
     factors: dict[str, Floats] = {}
     for group, value in zip(groups, values, strict=True):
         for body, axes in group.items():
-            factors[body] = _along(factors.get(body, np.ones(3)), axes, float(value))
+            factors[body] = _scaled_along(factors.get(body, np.ones(3)), axes, float(value))
     return factors

@@ -17,7 +17,7 @@ from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.osim.markers import OsimMarker, read_markers, with_markers
 from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.apply import scaled
+from designopt_muscle.scaling.apply import scale_model
 from designopt_muscle.scaling.factors import body_factors, mean_pose
 from designopt_muscle.scaling.setup import ScaleSetup
 
@@ -47,14 +47,15 @@ def scale_subject(
     """The ``.osim`` file `generic` scaled to the subject of a `static_recording` pose, with its markers placed.
 
     `markers` are those of a marker set; they join those of the file and replace those of the same name. Factors and
-    masses follow `setup` (see `body_factors` and `scaled`). Then, with `setup.placing`, the static pose (means over its
-    window) is found by inverse kinematics, markers that were not recorded are removed, and all that are not fixed are
-    moved to where they were recorded. Scaling and placing are those of OpenSim's ScaleTool.
+    masses follow `setup` (see `body_factors` and `scale_model`). Then, with `setup.placing`, the static pose (means
+    over its window) is found by inverse kinematics, markers that were not recorded are removed, and all that are not
+    fixed are moved to where they were recorded. Scaling and placing are those of OpenSim's ScaleTool.
 
     Raises `ModelError` for unusable files, and `MarkerError` for markers, bodies and windows that do not fit.
     """
     root = parse(generic)
-    by_name = {marker.name: marker for marker in (read_markers(generic) if _has_markers(generic) else ())}
+    has_markers = root.find("Model", "MarkerSet", "objects") is not None
+    by_name = {marker.name: marker for marker in (read_markers(generic) if has_markers else ())}
     by_name |= {marker.name: marker for marker in markers or ()}
     model = read_model(generic)
     bodies = {GROUND, *(body.name for body in model.bodies)}
@@ -66,7 +67,7 @@ def scale_subject(
         root.need("Model").attributes["name"] = setup.name
     factors, notes = body_factors(model, tuple(by_name.values()), static_recording, setup)
     try:
-        content = scaled(document(root), factors, setup.mass, preserve_mass=setup.preserve_mass)
+        content = scale_model(document(root), factors, setup.mass, preserve_mass=setup.preserve_mass)
     except ModelError:
         raise
     except ValueError as error:
@@ -84,10 +85,6 @@ def scale_subject(
     root = parse(content)
     with_markers(root, scaled_markers)
     return ScaledModel(document(root), factors, scaled_markers, fit, (*notes, *fit.notes))
-
-
-def _has_markers(content: bytes) -> bool:
-    return parse(content).find("Model", "MarkerSet", "objects") is not None
 
 
 def place_markers(

@@ -10,7 +10,7 @@ from designopt_mechanics.robot_files.xml import Element, parse
 
 from designopt.plugin import Quantity as Q
 from designopt_muscle.markers.tasks import IkTasks, file_name, read_tasks
-from designopt_muscle.osim.poses import only, without_effect
+from designopt_muscle.osim.poses import refuse_other_children, without_effect
 
 #: Ways to find factors, in the order in which they are applied; a later one replaces the factors of an earlier one.
 Method = Literal["measurements", "manualScale", "least_squares"]
@@ -118,7 +118,7 @@ def _members(element: Element, tag: str) -> list[Element]:
 def _measurements(scaling: Element) -> list[Measurement]:
     measurements = []
     for element in _members(scaling, "MeasurementSet"):
-        only(element, {"apply", "MarkerPairSet", "BodyScaleSet"})
+        refuse_other_children(element, {"apply", "MarkerPairSet", "BodyScaleSet"})
         pairs = []
         for pair in _members(element, "MarkerPairSet"):
             names = pair.word("markers").split()

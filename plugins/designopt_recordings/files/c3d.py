@@ -11,12 +11,12 @@ from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_recordings import axes
 from designopt_recordings.channels import Channels
-from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.c3d_layout import check_layout
 from designopt_recordings.files.c3d_parameters import Group, events
 from designopt_recordings.files.c3d_plates import plates_of
 from designopt_recordings.files.c3d_points import markers_of, results_of
-from designopt_recordings.files.names import numbered
+from designopt_recordings.files.names import number_duplicates
 from designopt_recordings.files.text import shortened
 from designopt_recordings.recording import Recording
 
@@ -30,7 +30,7 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
     """
     file = InputFile(file.name, file.content)  # read once: the library gets the checked contents
     check_layout(file)
-    content = _opened(file)
+    content = _open(file)
     parameters, header = dict(content["parameters"].items()), content["header"]["points"]
     points = np.asarray(content["data"]["points"], dtype=float)
     residuals = np.asarray(content["data"]["meta_points"]["residuals"], dtype=float)[0]
@@ -48,9 +48,9 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
         notes.append("the file does not say which axis is vertical (POINT:Y_SCREEN); Z is assumed")
     length_unit, up = length_unit or "mm", up or "z"
     names, markers = markers_of(group, points, residuals, notes)
-    with about(file.name, "parameters of POINT"):
+    with errors_about(file.name, "parameters of POINT"):
         scale = axes.length(length_unit)
-        markers = axes.turned(markers * scale, up)
+        markers = axes.turn_axes(markers * scale, up)
         if unit is None:
             axes.check_size(markers, length_unit)
     integers = Group(parameters, "POINT").number("SCALE", -1.0) > 0.0
@@ -59,11 +59,11 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
     results = results_of(group, points, notes)
     numbers = Group(parameters, "PROCESSING").numbers()
     event_list = events(parameters)
-    with about(file.name, "header"):
+    with errors_about(file.name, "header"):
         return Recording(rate, time, names, markers, analog, plates, event_list, results, numbers, tuple(notes))
 
 
-def _opened(file: InputFile) -> Any:
+def _open(file: InputFile) -> Any:
     """What ezc3d reads; it takes paths only."""
     try:
         import ezc3d
@@ -92,10 +92,10 @@ def channels_of(
         return None
     group, count = Group(parameters, "ANALOG"), values.shape[1]
     labels = [*group.texts("LABELS"), *[""] * count][:count]
-    names = numbered([name or f"channel {i}" for i, name in enumerate(labels, 1)], "channel", notes)
+    names = number_duplicates([name or f"channel {i}" for i, name in enumerate(labels, 1)], "channel", notes)
     units = tuple([*group.texts("UNITS"), *[""] * count][:count])
     analog_rate = group.number("RATE", rate)
-    scaled = _corrected(values, group, integers)
+    scaled = _correct_scale(values, group, integers)
     missing = ~np.isfinite(scaled)
     if missing.any():
         notes.append(f"{int(missing.sum())} values of channels are not finite; they are treated as missing")
@@ -103,13 +103,13 @@ def channels_of(
     return Channels(analog_rate if analog_rate > 0.0 else rate, names, units, scaled, start)
 
 
-def _corrected(values: Floats, group: Group, integers: bool) -> Floats:
+def _correct_scale(values: Floats, group: Group, integers: bool) -> Floats:
     """(stored - OFFSET) SCALE GEN_SCALE; the library subtracts |OFFSET| and treats all integers as signed.
 
     With FORMAT UNSIGNED integers and offsets range from 0 to 65535.
     """
     count = values.shape[1]
-    offset, scale = group.joined("OFFSET")[:count], group.joined("SCALE")[:count]
+    offset, scale = group.joined_numbers("OFFSET")[:count], group.joined_numbers("SCALE")[:count]
     if len(offset) < count or len(scale) < count:
         return values
     factor = scale * group.number("GEN_SCALE", 1.0)

@@ -38,7 +38,7 @@ class Group:
         value = self._values.get(key, [])
         return np.zeros(0) if isinstance(value, list) else np.asarray(value, dtype=float)
 
-    def joined(self, key: str) -> Floats:
+    def joined_numbers(self, key: str) -> Floats:
         """The numbers of a parameter and of its continuations, one after the other."""
         names = [key, *(f"{key}{i}" for i in range(2, 100))]
         return np.concatenate([self.array(name).ravel() for name in names if name in self._values] or [np.zeros(0)])

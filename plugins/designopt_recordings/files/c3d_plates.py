@@ -56,8 +56,10 @@ def plates_of(
         name, odd = f"plate {i + 1}", list[str]()
         try:
             plates.append(_plate(name, _raw(group, i, analog, scale, odd), analog, up, odd))
-            if _idle(group) is not None:
-                odd.append(f"ZERO declares it unloaded in frames {_idle(group)}; nothing is subtracted from its forces")
+            if _idle_frames(group) is not None:
+                odd.append(
+                    f"ZERO declares it unloaded in frames {_idle_frames(group)}; nothing is subtracted from its forces"
+                )
         except _UnusablePlate as reason:
             odd = [f"it is skipped:  {reason}"]
         for note in odd:
@@ -90,7 +92,7 @@ def _raw(group: Group, i: int, analog: Channels, scale: float, notes: list[str])
     )
 
 
-def _idle(group: Group) -> str | None:
+def _idle_frames(group: Group) -> str | None:
     """Frames in which the plates were unloaded according to the file, as "1 to 10"."""
     frames = group.array("ZERO").ravel()
     return f"{frames[0]:g} to {frames[1]:g}" if len(frames) > 1 and 0 < frames[0] <= frames[1] else None
@@ -131,7 +133,7 @@ def _plate(name: str, raw: _RawPlate, analog: Channels, up: str, notes: list[str
         force, moment = -force, -moment
     force, moment = force @ rotation.T, moment @ rotation.T
     moment = moment + np.cross(raw.corners.mean(axis=0), force)
-    force, moment, corners = (axes.turned(vectors, up) for vectors in (force, moment, raw.corners))
+    force, moment, corners = (axes.turn_axes(vectors, up) for vectors in (force, moment, raw.corners))
     return ForcePlate(name, analog.rate, force, moment, corners, start=analog.start)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from designopt.arrays import Floats, Mask
 from designopt_recordings.files.c3d_parameters import Group
-from designopt_recordings.files.names import numbered, without_prefixes
+from designopt_recordings.files.names import number_duplicates, without_prefixes
 from designopt_recordings.recording import Points
 
 _ANGLES = {"deg": np.pi / 180.0, "degrees": np.pi / 180.0, "rad": 1.0}
@@ -40,9 +40,9 @@ def markers_of(group: Group, points: Floats, residuals: Floats, notes: list[str]
     unlabelled_count = points.shape[1] - len(columns) - sum(name in results for name in labels)
     if unlabelled_count:
         notes.append(f"{unlabelled_count} trajectories without a label are skipped")
-    names = numbered(without_prefixes([labels[i] for i in columns], notes), "marker", notes)
+    names = number_duplicates(without_prefixes([labels[i] for i in columns], notes), "marker", notes)
     positions = np.moveaxis(points[:3, columns], (0, 1, 2), (2, 1, 0))
-    return names, _present(positions, residuals[columns].T < 0.0, notes)
+    return names, _present_positions(positions, residuals[columns].T < 0.0, notes)
 
 
 def results_of(group: Group, points: Floats, notes: list[str]) -> Points | None:
@@ -64,10 +64,10 @@ def results_of(group: Group, points: Floats, notes: list[str]) -> Points | None:
     if not names:
         return None
     values = np.moveaxis(points[:3, columns], (0, 1, 2), (2, 1, 0)) * np.array(factors)[:, None]
-    return Points(numbered(names, "result", notes), tuple(kinds), tuple(units), values)
+    return Points(number_duplicates(names, "result", notes), tuple(kinds), tuple(units), values)
 
 
-def _present(positions: Floats, missing: Mask, notes: list[str]) -> Floats:
+def _present_positions(positions: Floats, missing: Mask, notes: list[str]) -> Floats:
     zero = (positions == 0.0).all(axis=2) & ~missing
     if zero.any():
         notes.append(f"{int(zero.sum())} positions are exactly zero in all coordinates; they are treated as missing")

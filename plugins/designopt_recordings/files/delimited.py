@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.plugin import InputFile
 from designopt.study.language import units
-from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.storage import labels
 from designopt_recordings.files.text import Lines, shortened
@@ -52,7 +52,7 @@ def read_csv(file: InputFile) -> TimeTable:
         values, assumption = values * np.array(factors), ""
     notes = incomplete(names[1:], values[:, 1:])
     time = values[:, 0] / 1000.0 if milliseconds else values[:, 0]
-    with about(file.name):
+    with errors_about(file.name):
         return TimeTable(time, names[1:], values[:, 1:], in_degrees, "", tuple(notes), assumption)
 
 

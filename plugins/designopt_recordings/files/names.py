@@ -10,7 +10,7 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else "?" for c in str(text).strip(" \0\t\r\n"))
 
 
-def numbered(names: Sequence[str], kind: str, notes: list[str]) -> tuple[str, ...]:
+def number_duplicates(names: Sequence[str], kind: str, notes: list[str]) -> tuple[str, ...]:
     """`names` made unique: the second 'Fx' is called 'Fx#2'; that is noted."""
     all_names, count = set(names), dict.fromkeys(names, 0)
     unique: list[str] = []

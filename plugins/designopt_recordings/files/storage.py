@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from designopt.plugin import InputFile
-from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.text import Lines, cells, shortened
 from designopt_recordings.table import TimeTable
@@ -36,7 +36,7 @@ def read_storage(file: InputFile) -> TimeTable:
     values, _ = read_rows(lines, at + 1, names, 0)
     notes = [*_counts(header, len(values), len(names)), *incomplete(names[1:], values[:, 1:])]
     in_degrees, assumption = _in_degrees(lines, header)
-    with about(file.name):
+    with errors_about(file.name):
         return TimeTable(values[:, 0], names[1:], values[:, 1:], in_degrees, title, tuple(notes), assumption)
 
 

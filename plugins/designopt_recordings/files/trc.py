@@ -9,7 +9,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_recordings import axes
-from designopt_recordings.errors import about
+from designopt_recordings.errors import errors_about
 from designopt_recordings.files.names import without_prefixes
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.storage import labels
@@ -37,15 +37,15 @@ def read_trc(file: InputFile, *, unit: str | None = None, up: str = "y") -> Reco
     time, cells_read = values[:, 1], values[:, 2:]
     notes = _counts(header, len(values), len(names))
     names = tuple(without_prefixes(names, notes))
-    with about(file.name, "line 3"):
+    with errors_about(file.name, "line 3"):
         scale = axes.length(unit or header["units"])
     rate, rate_notes = _rate(lines, header, time, at)
     markers, marker_notes = _positions(names, cells_read)
-    markers = axes.turned(markers * scale, up)
+    markers = axes.turn_axes(markers * scale, up)
     if unit is None:
-        with about(file.name, "line 3"):
+        with errors_about(file.name, "line 3"):
             axes.check_size(markers, header["units"])
-    with about(file.name):
+    with errors_about(file.name):
         return Recording(rate, time, names, markers, notes=(*notes, *rate_notes, *marker_notes))
 
 

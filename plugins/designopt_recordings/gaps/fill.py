@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.gaps.rigid import fit, fit_triad, shape, spread
 from designopt_recordings.recording import Recording
@@ -95,8 +95,8 @@ def fill(
         cluster_shape = _shape(body, members, recording, static_recording)
         misfit[body] = _fill_cluster(recording.time, positions, status, columns, cluster_shape, longest, method)
     for j in np.flatnonzero((status == FrameStatus.MISSING_MARKER).any(axis=0)):
-        positions[:, j], where = interpolated(recording.time, positions[:, j], longest)
-        status[where, j] = FrameStatus.INTERPOLATED
+        positions[:, j], is_interpolated = interpolate_gaps(recording.time, positions[:, j], longest)
+        status[is_interpolated, j] = FrameStatus.INTERPOLATED
     complete_recording = replace(recording, marker_names=tuple(names), markers=positions)
     return Filling(complete_recording, status, misfit)
 
@@ -109,7 +109,7 @@ def _column(body: str, name: str, names: Sequence[str]) -> int:
 
 def _shape(body: str, members: Sequence[str], recording: Recording, static_recording: Recording | None) -> Floats:
     source = static_recording or recording
-    with about("", f"cluster '{body}'"):
+    with errors_about("", f"cluster '{body}'"):
         frames = source.selected(members)
     frames = frames[np.isfinite(frames).all(axis=(1, 2))]
     try:
@@ -182,9 +182,9 @@ def _interpolate_to_three(
     """Interpolate, in frames that lack them, as many markers as a pose needs, those with the shortest gaps first."""
     splines = {}
     for k, j in enumerate(columns):
-        values, where = interpolated(time, positions[:, j], longest)
-        splines[k] = (values, where)
-    lengths = {k: int(np.sum(where[lacking])) for k, (_, where) in splines.items()}
+        values, is_interpolated = interpolate_gaps(time, positions[:, j], longest)
+        splines[k] = (values, is_interpolated)
+    lengths = {k: int(np.sum(is_interpolated[lacking])) for k, (_, is_interpolated) in splines.items()}
     for frame in lacking:
         present = [k for k, j in enumerate(columns) if np.isfinite(positions[frame, j, 0])]
         able = sorted((k for k in splines if k not in present and splines[k][1][frame]), key=lambda k: lengths[k])
@@ -195,7 +195,7 @@ def _interpolate_to_three(
             present.append(k)
 
 
-def interpolated(time: ArrayLike, positions: ArrayLike, longest: float = 0.2) -> tuple[Floats, Mask]:
+def interpolate_gaps(time: ArrayLike, positions: ArrayLike, longest: float = 0.2) -> tuple[Floats, Mask]:
     """`positions` (n, k) at `time` (n,) s with gaps of at most `longest` s filled, and where (n,).
 
     A sample is missing where any of its k values is. One cubic spline goes through all measured samples. Gaps at the

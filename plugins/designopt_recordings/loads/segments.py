@@ -23,7 +23,7 @@ _SHARE = 0.9  # of the frames of a contact that must name the same segment
 
 @dataclass(frozen=True, eq=False)
 class Bearing:
-    """Which of `segments` bears on a plate in each of n frames: `which` (n,), -1 where none does.
+    """Which of `segments` bears on a plate in each of n frames: `segment_indices` (n,), -1 where none does.
 
     `distance` (n,) m from the centre of pressure to the outline of that segment's markers, NaN while unloaded.
     `status` (n,) is `FrameStatus.AMBIGUOUS_PLATE` for all frames of a contact in which the nearest segment changes, or
@@ -32,7 +32,7 @@ class Bearing:
 
     plate: str
     segments: tuple[str, ...]
-    which: Integers
+    segment_indices: Integers
     distance: Floats
     status: Integers
 
@@ -43,7 +43,7 @@ class Bearing:
         """
         if segment not in self.segments:
             raise RecordingError(f"there is no segment '{segment}'; known: {', '.join(self.segments)}")
-        return np.asarray(self.which == self.segments.index(segment), dtype=float)
+        return np.asarray(self.segment_indices == self.segments.index(segment), dtype=float)
 
 
 def bearing_segment(
@@ -105,7 +105,7 @@ def outline_distances(markers: Floats, plate: ForcePlate, point: Floats, clearan
     for i, j in combinations(range(count), 2):
         distance = np.minimum(distance, _to_edge(outline[:, i], outline[:, j]))
     for i, j, k in combinations(range(count), 3):
-        distance = np.where(_inside(outline[:, i], outline[:, j], outline[:, k]), 0.0, distance)
+        distance = np.where(_contains_origin(outline[:, i], outline[:, j], outline[:, k]), 0.0, distance)
     return np.where(height <= clearance, distance, np.nan)
 
 
@@ -117,7 +117,7 @@ def _to_edge(a: Floats, b: Floats) -> Floats:
     return np.asarray(np.linalg.norm(a + share[:, None] * along, axis=1))
 
 
-def _inside(a: Floats, b: Floats, c: Floats) -> Floats:
+def _contains_origin(a: Floats, b: Floats, c: Floats) -> Floats:
     """(n,) whether the origin lies in the triangles a b c (n, 2)."""
     turns = np.stack([p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0] for p, q in ((a, b), (b, c), (c, a))], axis=1)
     return np.asarray((turns >= 0.0).all(axis=1) | (turns <= 0.0).all(axis=1))

@@ -41,7 +41,7 @@ def even_rate(time: Floats) -> float:
     if off.max() > ROUNDED:
         raise RecordingError(
             f"the times are not evenly spaced: row {int(np.argmax(off > ROUNDED)) + 1} is off by more than a quarter"
-            f" of a step; {_widest(time)}"
+            f" of a step; {_widest_gap(time)}"
         )
     return float((len(time) - 1) / (time[-1] - time[0]))
 
@@ -51,8 +51,8 @@ def check_steps(time: Floats) -> None:
     differentiate."""
     if len(time) > 2 and np.diff(time).max() > STEP_RATIO * np.diff(time).min():
         raise RecordingError(
-            f"the times are too unevenly spaced for derivatives: {_widest(time)}; filter the table with a cutoff, or"
-            " resample it at even times"
+            f"the times are too unevenly spaced for derivatives: {_widest_gap(time)}; filter the table with a cutoff,"
+            " or resample it at even times"
         )
 
 
@@ -67,7 +67,9 @@ def for_filter(table: TimeTable, cutoff: float) -> TimeTable:
         return table
     step, widest = float(np.median(np.diff(time))), float(np.diff(time).max())
     if 2.0 * cutoff * widest > 1.0:
-        raise RecordingError(f"a cut-off of {cutoff:g} Hz needs steps of at most {0.5 / cutoff:.4g} s: {_widest(time)}")
+        raise RecordingError(
+            f"a cut-off of {cutoff:g} Hz needs steps of at most {0.5 / cutoff:.4g} s: {_widest_gap(time)}"
+        )
     even = np.linspace(time[0], time[-1], max(2, round(float(time[-1] - time[0]) / step) + 1))
     note = (
         f"the times are not evenly spaced (steps of {np.diff(time).min():.4g} to {widest:.4g} s): resampled every"
@@ -84,12 +86,12 @@ def in_gaps(time: Floats, at: Floats) -> Mask:
         return np.zeros(len(at), dtype=bool)
     after = np.clip(np.searchsorted(time, at), 1, len(time) - 1)
     between = (at - time[after - 1] > 1e-9) & (time[after] - at > 1e-9)
-    return np.asarray(between & _wide(time)[after - 1])
+    return np.asarray(between & _is_gap(time)[after - 1])
 
 
 def gap_notes(time: Floats) -> list[str]:
     """A note on the gaps of a table that is interpolated (see `in_gaps`), if it has any."""
-    rows = np.flatnonzero(_wide(time))
+    rows = np.flatnonzero(_is_gap(time))
     if not len(rows):
         return []
     first = f"{time[rows[0]]:.6g} and {time[rows[0] + 1]:.6g} s"
@@ -97,7 +99,7 @@ def gap_notes(time: Floats) -> list[str]:
     return [f"no rows between {first}{further_gaps}: nothing is known there"]
 
 
-def _wide(time: Floats) -> Mask:
+def _is_gap(time: Floats) -> Mask:
     """(n - 1,) whether a step of `time` (n,) s is a gap."""
     steps = np.diff(time)
     increasing = np.sort(steps)
@@ -142,7 +144,7 @@ def _uneven_rows(time: Floats, step: float) -> list[int]:
     return rows
 
 
-def _widest(time: Floats) -> str:
+def _widest_gap(time: Floats) -> str:
     steps = np.diff(time)
     row = int(np.argmax(steps))
     return (

@@ -21,12 +21,12 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, order: int = 2) -> Fl
     Raises `RecordingError` for a cut-off that the rate cannot have. Winter, Biomechanics and Motor Control of Human
     Movement, 2009, section 3.4.4.2 (double pass).
     """
-    return _filtered(values, rate, design_frequency(cutoff, rate, order), order, "lowpass")
+    return _filter(values, rate, design_frequency(cutoff, rate, order), order, "lowpass")
 
 
 def highpass(values: ArrayLike, rate: float, cutoff: float, order: int = 2) -> Floats:
     """Like `lowpass`, for frequencies above `cutoff` Hz."""
-    return _filtered(values, rate, design_frequency(cutoff, rate, order, highpass=True), order, "highpass")
+    return _filter(values, rate, design_frequency(cutoff, rate, order, highpass=True), order, "highpass")
 
 
 def bandpass(values: ArrayLike, rate: float, band: Sequence[float], order: int = 2) -> Floats:
@@ -68,7 +68,7 @@ def cutoff_of_both_passes(design: float, rate: float, order: int = 2) -> float:
     return rate / math.pi * math.atan(math.tan(math.pi * design / rate) * correction)
 
 
-def _filtered(values: ArrayLike, rate: float, frequency: float, order: int, kind: str) -> Floats:
+def _filter(values: ArrayLike, rate: float, frequency: float, order: int, kind: str) -> Floats:
     from scipy import signal
 
     sections = signal.butter(order, frequency, kind, fs=rate, output="sos")

@@ -35,17 +35,13 @@ def finite_runs(columns: Floats) -> Iterator[tuple[slice, Integers]]:
             yield slice(first, end), np.array(of_pattern)
 
 
-def run_by_run(values: ArrayLike, function: Callable[[Floats], Floats], least: int = 1) -> Floats:
-    """`function` (r, c) -> (r, c) applied to each run of each column of `values` (n, ...); NaN elsewhere.
-
-    Runs of fewer than `least` samples become NaN.
-    """
+def run_by_run(values: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
+    """`function` (r, c) -> (r, c) applied to each run of each column of `values` (n, ...); NaN elsewhere."""
     array = np.asarray(values, dtype=float)
     columns = array.reshape(len(array), -1)
     result = np.full(columns.shape, np.nan)
     for rows, run_columns in finite_runs(columns):
-        if rows.stop - rows.start >= least:
-            result[rows, run_columns] = function(columns[rows][:, run_columns])
+        result[rows, run_columns] = function(columns[rows][:, run_columns])
     return result.reshape(array.shape)
 
 

@@ -14,7 +14,7 @@ from designopt_regulator.controllers.pid import PID
 from designopt_regulator.frequency.grid import grid
 from designopt_regulator.frequency.margins import margins, no_margins
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio, variance_of
-from designopt_regulator.plants.linear import sampled
+from designopt_regulator.plants.linear import sample_plants
 
 _LOWEST = 1e-4  # rad/s, where the grid of frequencies begins
 
@@ -27,13 +27,15 @@ def cascade_measures(A: Floats, B: Floats, C: Floats, delay: Floats, pid: PID, g
     """
     T = pid.sample_time
     rate = (C[:, None, :] @ A)[:, 0]  # of the heading: C x' = C A x, as the command does not act on the heading at once
-    R, B0, B1, whole_samples = sampled(A, B, delay, T)
+    R, B0, B1, whole_samples = sample_plants(A, B, delay, T)
     n, s = B0.shape
     loop_margins = no_margins(n)
     radius, noise_gain, damping = np.empty(n), np.full(n, np.inf), np.empty(n)
     for d in np.unique(whole_samples):
         rows = np.flatnonzero(whole_samples == d)
-        M, noise, command, direct = _closed(R[rows], B0[rows], B1[rows], C[rows], rate[rows], int(d), pid, gain, rows)
+        M, noise, command, direct = _close_loops(
+            R[rows], B0[rows], B1[rows], C[rows], rate[rows], int(d), pid, gain, rows
+        )
         modes = np.linalg.eigvals(M)
         radius[rows], damping[rows] = np.abs(modes).max(axis=1), damping_ratio(modes)
         stable_rows = np.flatnonzero(radius[rows] < 1.0)
@@ -66,7 +68,7 @@ def cascade_measures(A: Floats, B: Floats, C: Floats, delay: Floats, pid: PID, g
     return LoopMeasures(radius, degree, **vars(loop_margins), noise_gain=noise_gain, damping=damping)
 
 
-def _closed(
+def _close_loops(
     R: Floats, B0: Floats, B1: Floats, C: Floats, rate: Floats, d: int, pid: PID, gain: Floats, rows: NDArray[np.intp]
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Closed loops of equal delay: transition, effect of noise of the heading, and the command, of states and of noise.

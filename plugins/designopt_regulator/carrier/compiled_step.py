@@ -47,16 +47,16 @@ class CompiledLoops:
             raise MemoryError("no memory for the closed loops")
 
 
-def compiled(loops: Loops, states: int) -> CompiledLoops | None:
+def compile_step(loops: Loops, states: int) -> CompiledLoops | None:
     """Machine code for loops with this structure and number of states of the vehicle.
 
     None if it cannot be compiled, which is logged once.
     """
-    return _compiled(with_structure(loops, iter([0.0] * len(list(leaves(loops))))), states)
+    return _compile(with_structure(loops, iter([0.0] * len(list(leaves(loops))))), states)
 
 
 @lru_cache(maxsize=8)
-def _compiled(pattern: Loops, states: int) -> CompiledLoops | None:
+def _compile(pattern: Loops, states: int) -> CompiledLoops | None:
     try:
         source = c_source(pattern, states)
         scalar_library, several = (load_library(source, "the closed loops", flags) for flags in ((), lane_flags()))

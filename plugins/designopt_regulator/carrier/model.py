@@ -45,8 +45,8 @@ from designopt_regulator.controllers.pid import (
     UNUSUAL,
     Kind,
     absent_parameters,
+    is_unusual,
     pid,
-    unusual,
     unusual_ends,
 )
 from designopt_regulator.controllers.quantities import noise_remarks
@@ -137,12 +137,12 @@ class TrackedCarrier:
             ("course_kind", "course", self.course_kind), ("step", "course", self.step),
             ("speed_kind", "speed", self.speed_kind), ("speed_step", "speed", self.speed_step),
         ):  # fmt: skip
-            if value is not None and loop not in self.tuned:
+            if value is not None and loop not in self.tuned_loops:
                 raise InvalidSetting(name, f"has no effect with loop: {self.loop}; leave it out")
         for name, loop, fixed in (
             ("course_regulator", "course", self.course_regulator), ("speed_regulator", "speed", self.speed_regulator)
         ):  # fmt: skip
-            if fixed is not None and loop in self.tuned:
+            if fixed is not None and loop in self.tuned_loops:
                 raise InvalidSetting(name, f"the design gives this controller with loop: {self.loop}; leave it out")
         for name, step in (("step", self.step), ("speed_step", self.speed_step)):
             if step == 0.0:
@@ -228,7 +228,7 @@ class TrackedCarrier:
     # ------------------------------------------------------------------------------------------------- one row
 
     @property
-    def tuned(self) -> tuple[Loop, ...]:
+    def tuned_loops(self) -> tuple[Loop, ...]:
         """The loops whose controllers the design sets."""
         return ("course", "speed") if self.loop == "both" else (self.loop,)
 
@@ -238,7 +238,7 @@ class TrackedCarrier:
             numbers, delay_steps = self._vehicle(scenario)
             speed = scenario["speed"]
             step = _DEFAULT_SPEED_STEP if self.speed_step is None else self.speed_step
-            target = speed + (step if "speed" in self.tuned else 0.0)
+            target = speed + (step if "speed" in self.tuned_loops else 0.0)
             samples = round(self.horizon / self.sample_time)
             scene = _Scene(numbers, speed, target, scenario.get("grade", 0.0), delay_steps, noise(scenario, samples))
             check_speeds(plant(**numbers), (speed, 0.0), (target, scene.grade), scenario["terrain"])
@@ -251,9 +251,9 @@ class TrackedCarrier:
         """The settings of both controllers for a design. Raises `InvalidDesign` for settings of an untuned one."""
         endings = ("", "_v") if self.loop == "both" else ("",)
         setting_names = {name + ending for name in _NAMES for ending in endings}
-        if "course" in self.tuned:
+        if "course" in self.tuned_loops:
             setting_names |= {"rate_gain", "max_rate"}
-        if "speed" in self.tuned:
+        if "speed" in self.tuned_loops:
             setting_names |= {"grade_share"}
         if foreign := [name for name in design if name not in setting_names]:
             raise InvalidDesign(f"{foreign[0]}: belongs to no controller that is tuned with loop: {self.loop}")
@@ -283,7 +283,7 @@ class TrackedCarrier:
         return steps
 
     def _controller(self, loop: Loop, design: Mapping[str, float]) -> dict[str, float]:
-        if loop not in self.tuned:
+        if loop not in self.tuned_loops:
             fixed = (
                 self.course_regulator or FIXED_COURSE_CONTROLLER
                 if loop == "course"
@@ -306,7 +306,7 @@ class TrackedCarrier:
             if not least <= value <= (1.5 if name == "b" else np.finfo(float).max):
                 bound = {"td": "at least 0", "b": "between 0 and 1.5"}.get(name, "above 0")
                 raise InvalidDesign(f"{name}{ending}: {value:g} must be {bound}")
-            if unusual(value):
+            if is_unusual(value):
                 raise InvalidDesign(f"{name}{ending}: {value:g} {UNUSUAL}")
         fixed_by_kind = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
         return {**_OFF, **fixed_values, **fixed_by_kind}
@@ -319,7 +319,7 @@ class TrackedCarrier:
         controllers = {loop: self.pid_of([settings[loop] for _, settings in rows]) for loop in rows[0][1]}
         speed = np.array([scene.speed for scene in scenes])
         target = np.array([scene.target_speed for scene in scenes])
-        turn = (_DEFAULT_TURN if self.step is None else self.step) if "course" in self.tuned else 0.0
+        turn = (_DEFAULT_TURN if self.step is None else self.step) if "course" in self.tuned_loops else 0.0
         grade = np.array([scene.grade for scene in scenes])
         share = np.array([settings["speed"]["grade_share"] for _, settings in rows])
         inner = RateLoop(*(np.array([settings["course"][name] for _, settings in rows]) for name in _RATE_LOOP))
@@ -339,13 +339,13 @@ class TrackedCarrier:
         delay_steps = np.array([scene.delay_steps for scene in scenes])
         simulation = partial(
             simulate, p, controllers["speed"], controllers["course"], delay_steps=delay_steps, substeps=self.substeps,
-            schedule=self.gain_schedule, rate_loop=inner, quality_loops=self.tuned,
+            schedule=self.gain_schedule, rate_loop=inner, quality_loops=self.tuned_loops,
         )  # fmt: skip
         runs = simulation(manoeuvre=manoeuvre, trace=bool(arrays) or manoeuvre.noise is not None)
         figures = self._figures(runs, p, controllers, inner, speed, target, delay_steps / self.substeps)
         if manoeuvre.noise is not None:
             quiet = simulation(manoeuvre=replace(manoeuvre, noise=None), trace=True)
-            figures["noise_command"] = noise_command(runs, quiet, self.tuned[0])
+            figures["noise_command"] = noise_command(runs, quiet, self.tuned_loops[0])
         names, columns = list(figures), [values.tolist() for values in figures.values()]
         answers: list[Answer | Exception] = []
         for i, values in enumerate(zip(*columns, strict=True)):
@@ -370,8 +370,8 @@ class TrackedCarrier:
     ) -> dict[str, Floats]:  # fmt: skip
         """All outputs by name (n,); `rise` is inf for a response that does not reach its level."""
         figures_of_runs: dict[str, Floats] = {}
-        first = self.tuned[0]
-        for loop in self.tuned:
+        first = self.tuned_loops[0]
+        for loop in self.tuned_loops:
             quality = runs.quality[loop]
             at = speed if loop == "course" else target
             linear = self._measures(loop, p, controllers[loop], inner, at, delay)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt_regulator.controllers.pid import wrapped
+from designopt_regulator.controllers.pid import wrap_angle
 
 SETTLED = 0.02  # share of the step within which a transient counts as settled, by default
 _RISE = (0.9, 0.1)  # error left, as a share of the step, where the rise begins and ends
@@ -68,11 +68,13 @@ def quality(
     def errors(reference: Floats, first: int, end: int | None) -> Floats:
         e = reference[:, None] - y[:, first:end]
         if angle and not (np.abs(e) <= np.pi).all():
-            e = wrapped(np, e)
+            e = wrap_angle(np, e)
         return np.asarray(e * per_step)
 
     start, turn, recovery = errors(before, 0, step + 1), errors(after, step, load + 1), errors(after, load, None)
-    rise = _crossed(turn, _RISE[1], h) - np.where(np.isinf(rise_start := _crossed(turn, _RISE[0], h)), 0.0, rise_start)
+    rise = _crossing_time(turn, _RISE[1], h) - np.where(
+        np.isinf(rise_start := _crossing_time(turn, _RISE[0], h)), 0.0, rise_start
+    )
     overshoot = np.maximum(-turn.min(axis=1), 0.0)  # up to t2: what comes then has not moved the output yet
     ise = sum(trapezoids(e * e, h) for e in (start, turn, recovery))
     start, turn, recovery = np.abs(start), np.abs(turn), np.abs(recovery)
@@ -105,7 +107,7 @@ def trapezoids(values: Floats, h: float) -> Floats:
     return np.asarray(h * (values.sum(axis=1) - 0.5 * (values[:, 0] + values[:, -1])))
 
 
-def _crossed(error: Floats, level: float, h: float) -> Floats:
+def _crossing_time(error: Floats, level: float, h: float) -> Floats:
     """Time (s) at which an error first falls to a level, interpolated between nodes; inf if it does not."""
     low = error <= level
     rows = np.arange(len(error))
@@ -115,8 +117,8 @@ def _crossed(error: Floats, level: float, h: float) -> Floats:
     return np.where(low[rows, first], (np.maximum(first - 1, 0) + share) * h, np.inf)
 
 
-def _last(where: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _last(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The last index (n,) in each row that is True; -1 if there is none."""
-    reverse = where[:, ::-1]
+    reverse = mask[:, ::-1]
     from_end = reverse.argmax(axis=1)
-    return np.where(where.any(axis=1), where.shape[1] - 1 - from_end, -1)
+    return np.where(mask.any(axis=1), mask.shape[1] - 1 - from_end, -1)

@@ -23,7 +23,7 @@ from designopt_regulator.carrier.vehicle import (
     trim_difference,
     yaw_damping,
 )
-from designopt_regulator.controllers.pid import UNUSUAL, unusual
+from designopt_regulator.controllers.pid import UNUSUAL, is_unusual
 
 Q = Quantity
 
@@ -75,7 +75,7 @@ class RefinedOutputs(CarrierOutputs, total=False):
     ]
 
 
-def refined(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> dict[str, float]:
+def refined_numbers(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> dict[str, float]:
     """The values of `vehicle.plant` that a scenario's refinements change or add."""
     turning = 0.25 * numbers["turning"] * numbers["mass"] * GRAVITY * numbers["contact_length"]
     return {
@@ -204,7 +204,7 @@ def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
     for name, value in settings.items():
         if not 0.0 < value < np.inf:
             raise InvalidDesign(f"{name}: {value:g} must be above 0")
-        if unusual(value):
+        if is_unusual(value):
             raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
     return settings or dict.fromkeys(names, 0.0)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.plugin import InvalidDesign
 from designopt_regulator.carrier import soil
-from designopt_regulator.carrier.refinements import refined
+from designopt_regulator.carrier.refinements import refined_numbers
 from designopt_regulator.carrier.soil import SoftGround
 from designopt_regulator.carrier.terrains import TERRAINS
 from designopt_regulator.carrier.vehicle import GRAVITY, Vehicle, VehicleNumbers, missing_force
@@ -54,7 +54,7 @@ def numbers_in(scenario: Mapping[str, Any], v: Vehicle, soft_ground: SoftGround 
     for name, value in numbers.items():
         if not (np.isfinite(value) and (value > 0.0 or (value == 0.0 and name in ("air_drag", "rolling")))):
             raise InvalidDesign(f"{name}: {value:g} must be above 0")
-    return numbers | refined(numbers, scenario)
+    return numbers | refined_numbers(numbers, scenario)
 
 
 def on_tracks(v: Vehicle, mass: float) -> tuple[float, float, float]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.plugin import Quantity
 from designopt_regulator.carrier import vehicle
-from designopt_regulator.carrier.compiled_step import CompiledLoops, compiled
+from designopt_regulator.carrier.compiled_step import CompiledLoops, compile_step
 from designopt_regulator.carrier.quality import SETTLED, Quality, Times, quality, trapezoids
 from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
 from designopt_regulator.carrier.step import Gain, Loops, MeasuredSignals, References, runge_kutta, sample
@@ -152,14 +152,14 @@ def simulate(
                 some_rows(delay_steps),
                 some_rows(rate_loop), substeps, schedule,
             )  # fmt: skip
-            code = compiled(setup.loops, len(setup.start)) if machine_code else None
+            code = compile_step(setup.loops, len(setup.start)) if machine_code else None
             together = _ROWS if code is not None else _ROWS_OF_ARRAYS
             for first in range(0, len(alike), together):
                 part = setup.rows(slice(first, first + together))
                 record = _by_numpy(part) if code is None else _by_machine(part, code)
-                parts.append(_assessed(part, record, quality_loops, trace))
+                parts.append(_assess(part, record, quality_loops, trace))
             order.append(alike)
-    return _joined(parts, np.argsort(np.concatenate(order)))
+    return _join(parts, np.argsort(np.concatenate(order)))
 
 
 def _rows(table: Any, rows: NDArray[np.intp], n: int) -> Any:
@@ -313,7 +313,7 @@ def _by_numpy(setup: _Setup) -> _Record:
     return _Record(speed, yaw_rate, course, power, (u, u_raw, w, w_raw), final, divergence_sample)
 
 
-def _assessed(setup: _Setup, record: _Record, quality_loops: Collection[Loop], trace: bool) -> SimulatedRuns:
+def _assess(setup: _Setup, record: _Record, quality_loops: Collection[Loop], trace: bool) -> SimulatedRuns:
     """Performance of the runs."""
     times, arm = setup.times, setup.loops.motion.arm
     y = {"speed": record.speed, "course": record.course}
@@ -356,7 +356,7 @@ def _trace(setup: _Setup, signals: MeasuredSignals, record: _Record) -> Trace:
     )
 
 
-def _joined(parts: list[SimulatedRuns], order: NDArray[np.intp]) -> SimulatedRuns:
+def _join(parts: list[SimulatedRuns], order: NDArray[np.intp]) -> SimulatedRuns:
     """The runs of all parts; row i is row ``order[i]`` of them one after another."""
 
     def together(part: list[Any], name: str) -> Floats:

@@ -80,11 +80,11 @@ def sample(
 def runge_kutta(rates: Callable[[State], State], x: State, h: Any) -> State:
     """One step `h` (s) of the classical method of order 4."""
     k1 = rates(x)
-    k2 = rates(_ahead(x, k1, 0.5 * h))
-    k3 = rates(_ahead(x, k2, 0.5 * h))
-    k4 = rates(_ahead(x, k3, h))
-    return _ahead(x, tuple(a + 2.0 * (b + c) + d for a, b, c, d in zip(k1, k2, k3, k4, strict=True)), h / 6.0)
+    k2 = rates(_advance(x, k1, 0.5 * h))
+    k3 = rates(_advance(x, k2, 0.5 * h))
+    k4 = rates(_advance(x, k3, h))
+    return _advance(x, tuple(a + 2.0 * (b + c) + d for a, b, c, d in zip(k1, k2, k3, k4, strict=True)), h / 6.0)
 
 
-def _ahead(x: State, rate: State, h: Any) -> State:
+def _advance(x: State, rate: State, h: Any) -> State:
     return tuple(a + h * b for a, b in zip(x, rate, strict=True))

@@ -87,7 +87,7 @@ _RANGE = (1e-30, 1e30)
 UNUSUAL = "is beyond what can be computed: 1e-30 to 1e30"
 
 
-def unusual(value: float) -> bool:
+def is_unusual(value: float) -> bool:
     """Whether a number that is finite and not 0 is so large or small that squares of products would overflow."""
     return bool(np.isfinite(value)) and value != 0.0 and not _RANGE[0] <= abs(value) <= _RANGE[1]
 
@@ -96,7 +96,7 @@ def unusual_ends(parameters: Iterable[DesignVariable]) -> Iterator[InvalidSettin
     """The parameters of a study whose ranges reach values at which no loop can be computed."""
     for p in parameters:
         for end in (float(v) for v in (*p.values, p.low, p.high) if not isinstance(v, str)):
-            if unusual(value := p.factor * end + p.offset):
+            if is_unusual(value := p.factor * end + p.offset):
                 yield InvalidSetting(p.name, f"{value:g} {UNUSUAL}")
 
 
@@ -160,7 +160,7 @@ class Law(NamedTuple):
         `scale` multiplies kp (gain schedule), `feed`, if any, is added to the output, an error of `angle` is wrapped.
         The limits are ±1 if none are given; `last` is the output of the sample before, from which the rate is limited.
         """
-        e = wrapped(m, r - y) if angle else r - y
+        e = wrap_angle(m, r - y) if angle else r - y
         D = self.forget * memory.derivative - self.kd * scale * (y - memory.measured)
         # b (r - r0) - (y - r0), by the error so that it is the wrapped one of angles
         raw = self.kp * scale * (e - self.off * (r - self.origin)) + memory.integral + D
@@ -242,6 +242,6 @@ class RunningPID:
         self.output = np.where(rows, 0.0, self.output)
 
 
-def wrapped(m: Any, angle: Any) -> Any:
+def wrap_angle(m: Any, angle: Any) -> Any:
     """An angle (rad) wrapped to (-pi, pi]; angles in this range keep every bit."""
     return angle - 2.0 * np.pi * m.ceil((angle - np.pi) / (2.0 * np.pi))

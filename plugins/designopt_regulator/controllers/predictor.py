@@ -40,7 +40,7 @@ class Predictor(NamedTuple):
     samples: int  # of the delay, with the sample in which the command acts
 
     @classmethod
-    def sampled(cls, plant: Plant, sample_time: float) -> Predictor:
+    def of_plant(cls, plant: Plant, sample_time: float) -> Predictor:
         """With a model of a single stable `plant`; raises `ValueError` for one that is not stable."""
         if not (np.linalg.eigvals(plant.A).real < 0.0).all():
             raise ValueError("a Smith predictor needs a stable plant: the integral of its model would not decay")

@@ -86,7 +86,7 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
         if isinstance(model, LinearLoop):
             return _plant_program(model, design, origin)
         if isinstance(model, TrackedCarrier):
-            return {loop: _carrier_program(model, loop, design, origin) for loop in model.tuned}
+            return {loop: _carrier_program(model, loop, design, origin) for loop in model.tuned_loops}
     except InvalidDesign as error:
         raise ExportError(f"controller: design {row}: {error}") from None
     raise ExportError(

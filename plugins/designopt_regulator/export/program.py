@@ -103,7 +103,12 @@ def program(
     )
     following = list(leaves(after))
     if predictor is not None and model is not None:
-        following += _late_last(predictor.after(model, u))
+        model_states = predictor.after(model, u)  # in the order in which `_model` names them
+        following += [
+            *model_states.states,
+            *model_states.prompt,
+            *reversed(model_states.late),
+        ]
     return ControllerProgram(
         title,
         sample_time,
@@ -172,8 +177,3 @@ def _model(
         tuple(name(f"m{k}") for k in range(1, len(states) + 1)), (name("prompt"),), tuple(name(key) for key in late)
     )
     return symbols, model_memory, rest_state | {"prompt": "u * M_GAIN"} | dict.fromkeys(reversed(late), "u * M_GAIN")
-
-
-def _late_last(memory: ModelMemory) -> list[CodeTerm]:
-    """The states of a model in the order in which `_model` names them."""
-    return [*memory.states, *memory.prompt, *reversed(memory.late)]

@@ -46,18 +46,18 @@ def coarse(w: Floats, re: Floats, im: Floats, slowest: Floats, resonances: NDArr
     return np.asarray(slow | negative | sharp.any(axis=1))
 
 
-def finer(w: Floats, slowest: float, resonances: NDArray[np.complex128]) -> Floats:
+def refine_grid(w: Floats, slowest: float, resonances: NDArray[np.complex128]) -> Floats:
     """The grid `w` of one loop, begun far below its `slowest` mode and dense about the `resonances` of its plant."""
     low = max(1e-4 * slowest, 1e-13 * w[-1])
     parts = [w]
     if low < w[0]:
         parts.append(np.geomspace(low, w[0], int(np.ceil(_POINTS_PER_DECADE * np.log10(w[0] / low))) + 1))
-    parts.extend(near(pole) for pole in resonances if abs(pole.real) < _WIDE * pole.imag)
+    parts.extend(near_pole(pole) for pole in resonances if abs(pole.real) < _WIDE * pole.imag)
     together = np.unique(np.concatenate(parts))
     return np.asarray(together[together <= w[-1]])
 
 
-def near(pole: complex) -> Floats:
+def near_pole(pole: complex) -> Floats:
     """Frequencies (rad/s) about a pole (1/s) that is hardly damped, the nearest a tenth of its width away."""
     first = max(0.1 * abs(pole.real / pole.imag), 1e-9)
     away = np.geomspace(first, 0.1, int(np.ceil(np.log(0.1 / first) / np.log(_NEAR))) + 1)

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from designopt.arrays import Floats
 from designopt_regulator.controllers.pid import PID
-from designopt_regulator.frequency.grid import coarse, finer, grid
+from designopt_regulator.frequency.grid import coarse, grid, refine_grid
 from designopt_regulator.frequency.margins import Margins, margins, no_margins, peaks, peaks_at_rest
-from designopt_regulator.plants.linear import sampled
+from designopt_regulator.plants.linear import sample_plants
 
 _ROWS = 256  # at a time, which bounds the memory
 _INTEGRATES = 1e-12  # 1/s, below which a pole is one at 0
@@ -115,8 +115,8 @@ def _loops(A: Floats, B: Floats, C: Floats, delay: ArrayLike, pid: PID) -> _Loop
         np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), n)) for v in (delay, pid.kp, pid.ti, pid.td, pid.tf)
     )
     # Designs meet in the same few scenarios: each plant is discretised once.
-    first, plant = _distinct(A.reshape(n, -1), B, C, delay[:, None])
-    R, B0, B1, whole_samples = sampled(A[first], B[first], delay[first], T)
+    first, plant = _distinct_rows(A.reshape(n, -1), B, C, delay[:, None])
+    R, B0, B1, whole_samples = sample_plants(A[first], B[first], delay[first], T)
     late = (B1 != 0.0).any(axis=1)
     head, tail, bottom = _polynomials(R, B0, B1, C[first])
     return _Loops(
@@ -138,7 +138,7 @@ def _loops(A: Floats, B: Floats, C: Floats, delay: ArrayLike, pid: PID) -> _Loop
     )
 
 
-def _distinct(*columns: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _distinct_rows(*columns: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows with different content: the first of each, and for every row which of them it is."""
     _, first, inverse = np.unique(np.concatenate(columns, axis=1), axis=0, return_index=True, return_inverse=True)
     return first, inverse.reshape(-1)
@@ -158,7 +158,7 @@ def _polynomials(R: Floats, B0: Floats, B1: Floats, C: Floats) -> tuple[Floats, 
     return head, tail, bottom
 
 
-def _closed(loops: _Loops) -> tuple[Floats, Floats, Floats]:
+def _close_loops(loops: _Loops) -> tuple[Floats, Floats, Floats]:
     """Closed loops of equal delay: transition (n, N, N), effect of measurement noise (n, N), and the command (n, N).
 
     States are those of the plant, the chain of past commands, the integral part and the filtered output.
@@ -206,7 +206,7 @@ def _closed(loops: _Loops) -> tuple[Floats, Floats, Floats]:
 def _measure(loops: _Loops) -> tuple[Floats, ...]:
     """The fields of `LoopMeasures` for loops of equal delay and sample time."""
     n, T = len(loops.kp), loops.sample_time
-    M, noise, command = _closed(loops)
+    M, noise, command = _close_loops(loops)
     modes = np.linalg.eigvals(M)
     radius = largest(modes)
     degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
@@ -223,7 +223,7 @@ def _measure(loops: _Loops) -> tuple[Floats, ...]:
         _read(good, w, re, im, stable, loop_margins)
         slowest, poles = rates(modes[stable]).min(axis=1) / T, _poles(good)
         for row in np.flatnonzero(coarse(w, re, im, slowest, poles)):  # rare, and each in its own way
-            loop, poles_of_loop = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
+            loop, poles_of_loop = good.rows(np.array([row])), refine_grid(w, float(slowest[row]), poles[row])
             _read(loop, poles_of_loop, *_grid_loop(loop, poles_of_loop), stable[row : row + 1], loop_margins)
         # At rest a loop that integrates has the complementary sensitivity 1, which the grid only comes near to.
         rests = stable[(good.integral != 0.0) | (np.abs(poles) < _INTEGRATES).any(axis=1)]
@@ -273,7 +273,7 @@ def sensitivity_peaks(A: Floats, B: Floats, C: Floats, delay_samples: ArrayLike,
         selection, w = loops.rows(rows), grid(T, float(loops.delay[rows[0]]))
         if resonant[rows[0]]:
             loop_poles = poles[rows[0]]
-            w = finer(w, float(w[0]), loop_poles[np.abs(loop_poles.real) < 0.3 * np.abs(loop_poles.imag)])
+            w = refine_grid(w, float(w[0]), loop_poles[np.abs(loop_poles.real) < 0.3 * np.abs(loop_poles.imag)])
 
         def sizes(each: NDArray[np.intp], w: Floats, selection: _Loops = selection) -> tuple[Floats, Floats, Floats]:
             re, im = _open_loop(selection, each, w)
@@ -306,7 +306,7 @@ def rates(modes: NDArray[np.inexact]) -> Floats:
 
 def _poles(loops: _Loops) -> NDArray[np.complex128]:
     """Poles (n, s) of the plants in 1/s."""
-    first, plant = _distinct(loops.R.reshape(len(loops.R), -1))
+    first, plant = _distinct_rows(loops.R.reshape(len(loops.R), -1))
     z = (1.0 + np.linalg.eigvals(loops.R[first])).astype(np.complex128)
     gone = np.abs(z) == 0.0
     poles = np.where(gone, -np.inf, np.log(np.where(gone, 1.0, z)) / loops.sample_time)
@@ -389,7 +389,7 @@ def _open_loop(loops: _Loops, each: NDArray[np.intp], w: Floats) -> tuple[Floats
 def _grid_loop(loops: _Loops, w: Floats) -> tuple[Floats, Floats]:
     """L of all rows on the common grid, (n, m); plants that several rows have are evaluated once."""
     m = len(w)
-    first, plant = _distinct(loops.head, loops.tail, loops.bottom)
+    first, plant = _distinct_rows(loops.head, loops.tail, loops.bottom)
     angle = w * loops.sample_time
     values = _plant_value(loops, np.repeat(first, m), np.tile(angle, len(first)))
     plants = tuple(v.reshape(len(first), m)[plant] for v in values)

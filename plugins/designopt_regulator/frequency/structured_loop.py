@@ -19,7 +19,7 @@ from designopt.arrays import Floats
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Law, Limits, Memory
 from designopt_regulator.controllers.structure import Structure, StructureMemory
-from designopt_regulator.frequency.grid import finer, grid
+from designopt_regulator.frequency.grid import grid, refine_grid
 from designopt_regulator.frequency.margins import Margins, margins, no_margins, peaks
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio, largest, rates, variance_of
 from designopt_regulator.plants.sampled_plant import SampledPlant
@@ -147,7 +147,7 @@ class StructuredLoop:
         poles = np.concatenate([self.plant.poles(), np.log(loop_poles[np.abs(loop_poles) > 0.0]) / T])
         latest = max(out.samples for out in self.plant.outputs)
         poles = poles[(poles.imag > 0.0) & (poles.imag < np.pi / T * (1.0 - 1e-9))]
-        frequencies = finer(grid(T, float(latest)), rate, poles)
+        frequencies = refine_grid(grid(T, float(latest)), rate, poles)
         on_pole = [np.abs(frequencies - pole.imag) <= 1e-10 * pole.imag for pole in poles]
         return frequencies[~np.any(on_pole, axis=0)] if on_pole else frequencies
 

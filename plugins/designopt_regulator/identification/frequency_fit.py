@@ -62,13 +62,13 @@ def read_response(file: InputFile) -> ResponseData:
     per_unit = factor(head, "frequency", units["frequency"], "Hz" if turns else "rad/s")
     per_angle = factor(head, "phase", units["phase"], "rad")
     values = np.empty((len(rows), len(_COLUMNS)))
-    for k, (where, row) in enumerate(rows):
+    for k, (position, row) in enumerate(rows):
         values[k] = [row[name] for name in _COLUMNS]
         for name, value in zip(_COLUMNS[: 1 if decibels else 2], values[k].tolist(), strict=False):
             if value <= 0.0:
-                raise BadData(f"{where}: column '{name}': '{value:g}' is not a number above 0")
+                raise BadData(f"{position}: column '{name}': '{value:g}' is not a number above 0")
         if k and values[k, 0] <= values[k - 1, 0]:
-            raise BadData(f"{where}: column 'frequency': {values[k, 0]:g} is not above the one before")
+            raise BadData(f"{position}: column 'frequency': {values[k, 0]:g} is not above the one before")
     if len(rows) < _MIN_ROWS:
         raise BadData(f"{file.name}: has {len(rows)} rows; a fit needs {_MIN_ROWS}")
     frequency = (2.0 * np.pi if turns else 1.0) * per_unit * values[:, 0]

@@ -103,11 +103,11 @@ def read_step(file: InputFile, columns: tuple[str, ...] | None = None) -> StepDa
     )
     seconds = factor(head, "time", units["time"], "s")
     values: dict[str, list[float]] = {name: [] for name in _COLUMNS}
-    for where, row in rows:
+    for position, row in rows:
         for name in _COLUMNS:
             value = row[name]
             if name == "time" and values["time"] and value <= values["time"][-1]:
-                raise BadData(f"{where}: column 'time': {value:g} does not come after {values['time'][-1]:g}")
+                raise BadData(f"{position}: column 'time': {value:g} does not come after {values['time'][-1]:g}")
             values[name].append(value)
     if len(rows) < _MIN_ROWS:
         raise BadData(f"{file.name}: has {len(rows)} samples; a fit needs {_MIN_ROWS}")
@@ -237,7 +237,7 @@ def fit_step(data: StepData, model: Model, between: Between | None = None) -> St
     )
 
 
-def predicted(data: StepData, fit: StepFit, between: Between | None) -> Floats:
+def predict(data: StepData, fit: StepFit, between: Between | None) -> Floats:
     """The output (n,) of a fitted model at the samples of `data`, which may go on beyond those of the fit."""
     jumps, sizes = _changes(data, between)
     delay = fit.parameters["delay"] - fit.delay_between[0]

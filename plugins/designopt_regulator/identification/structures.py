@@ -23,7 +23,7 @@ from designopt_regulator.identification.step_fit import (
     StepFit,
     fit_file,
     fit_step,
-    predicted,
+    predict,
     read_file,
 )
 from designopt_regulator.identification.table import BadData
@@ -114,7 +114,7 @@ def _prediction(data: StepData, model: Model, between: Between | None) -> float:
         fit = fit_step(first, model, between)
     except BadData:
         return math.nan
-    error = (predicted(data, fit, between) - data.output)[m:]
+    error = (predict(data, fit, between) - data.output)[m:]
     return float(np.sqrt((error**2).mean()))
 
 

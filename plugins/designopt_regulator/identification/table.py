@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.plugin import InputFile
 from designopt.study.language.units import UnitError, convert
-from designopt_regulator.controllers.pid import UNUSUAL, unusual
+from designopt_regulator.controllers.pid import UNUSUAL, is_unusual
 
 #: A number with a decimal comma.
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$")
@@ -86,7 +86,7 @@ def _head_below(rows: Sequence[tuple[int, Sequence[str]]], titles: Set[str]) -> 
     return ""
 
 
-def _number(where: str, title: str, text: str) -> float:
+def _number(position: str, title: str, text: str) -> float:
     """The number in a cell; raises `BadData` with its position for other text, or a number that is too large."""
     try:
         value = float(text)
@@ -99,18 +99,18 @@ def _number(where: str, title: str, text: str) -> float:
         elif _UNIT.fullmatch(text):
             head = f"{title.partition('[')[0].strip()} [{text.strip('[]()')}]"
             way = f"; units stand in the heads, as in {head}; other lines begin with #"
-        raise BadData(f"{where}: column '{title}': '{text}' is not a finite number{way}")
-    if unusual(value):
-        raise BadData(f"{where}: column '{title}': '{text}' {UNUSUAL}; take another unit")
+        raise BadData(f"{position}: column '{title}': '{text}' is not a finite number{way}")
+    if is_unusual(value):
+        raise BadData(f"{position}: column '{title}': '{text}' {UNUSUAL}; take another unit")
     return value
 
 
-def factor(where: str, name: str, unit: str, target: str) -> float:
+def factor(position: str, name: str, unit: str, target: str) -> float:
     """The factor from `unit` to `target`; raises `BadData` with the column for a unit of another kind."""
     try:
         return convert(1.0, unit or target, target)
     except UnitError as error:
-        raise BadData(f"{where}: column '{name}': {error}") from None
+        raise BadData(f"{position}: column '{name}': {error}") from None
 
 
 def _rows(file: InputFile, example: str) -> list[tuple[int, list[str]]]:

@@ -162,7 +162,7 @@ def check_sampled(parts: Parts, sample_time: float) -> None:
 def predictor(plant: Plant, sample_time: float) -> Predictor:
     """The Smith predictor with a model of the nominal `plant`; raises `InvalidDesign`."""
     try:
-        return Predictor.sampled(plant, sample_time)
+        return Predictor.of_plant(plant, sample_time)
     except ValueError as error:
         raise InvalidDesign(f"structure: {error}") from None
 
@@ -214,7 +214,7 @@ def sampled_plants(plants: Plants, nominal: Plant, sample_time: float, name: Str
     return SampledPlants(hold(plants.plant, sample_time, inner_outputs), hold(plants.inner, sample_time))
 
 
-def analysed(plants: SampledPlants, parts: Parts, model: Predictor | None, sample_time: float) -> StructuredLoop:
+def analyse(plants: SampledPlants, parts: Parts, model: Predictor | None, sample_time: float) -> StructuredLoop:
     """The linear loop of one design; `model` is that of a predictor."""
     structures = assemble([parts], sample_time, Limits(), Limits(), model)
     structure = with_structure(
@@ -224,6 +224,6 @@ def analysed(plants: SampledPlants, parts: Parts, model: Predictor | None, sampl
 
 
 def loop_of(plants: Plants, parts: Parts, nominal: Plant, sample_time: float) -> StructuredLoop:
-    """`analysed` of one design alone."""
+    """`analyse` of one design alone."""
     model = predictor(nominal, sample_time) if parts.name == "smith" else None
-    return analysed(sampled_plants(plants, nominal, sample_time, parts.name), parts, model, sample_time)
+    return analyse(sampled_plants(plants, nominal, sample_time, parts.name), parts, model, sample_time)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt_regulator.controllers.sections import Transfer
-from designopt_regulator.frequency.grid import near
+from designopt_regulator.frequency.grid import near_pole
 from designopt_regulator.frequency.margins import Margins, margins, peaks, peaks_at_rest
 from designopt_regulator.linear_loop.chebyshev import points
 from designopt_regulator.plants.linear import Plant
@@ -71,7 +71,8 @@ class Loop:
     @property
     def _direct(self) -> float:
         """Gain of the controller at infinite frequency, without that of an unfiltered derivative."""
-        return self.kp * (1.0 + self.td / (self.tf or np.inf)) * _behind(self.sections)
+        gain_at_infinity = float(np.prod([section.numerator[0] / section.denominator[0] for section in self.sections]))
+        return self.kp * (1.0 + self.td / (self.tf or np.inf)) * gain_at_infinity
 
     @property
     def at_once(self) -> float:
@@ -172,7 +173,7 @@ class Loop:
         poles = np.concatenate([np.linalg.eigvals(self.plant.A), *ends])
         sharp = [p for p in poles if 0.0 <= abs(p.real) < _SHARP * p.imag]
         if sharp:  # between the points of the grid the loop would turn unseen; on a pole it has no value
-            w = np.unique(np.concatenate([w, *(near(p) for p in sharp)]))
+            w = np.unique(np.concatenate([w, *(near_pole(p) for p in sharp)]))
             w = w[np.all([np.abs(w - p.imag) > 1e-10 * p.imag for p in sharp], axis=0)]
         return np.asarray(w)
 
@@ -321,11 +322,6 @@ def _with_end(margin_values: Margins, L: float) -> Margins:
     if abs(L) >= 1.0:  # the smallest delay turns it about -1 at a frequency that is high enough
         margin_values = replace(margin_values, delay_margin=np.zeros(1), crossover=np.full(1, np.inf))
     return margin_values
-
-
-def _behind(sections: Sequence[Transfer]) -> float:
-    """What passes the sections at once."""
-    return float(np.prod([section.numerator[0] / section.denominator[0] for section in sections]))
 
 
 def _controllable(section: Transfer) -> tuple[Floats, Floats, Floats, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from designopt.plugin import Array, Quantity
-from designopt.study.language.units import product, raised
+from designopt.study.language.units import power_unit, product
 from designopt_regulator.controllers.quantities import (
     Crossover,
     DelayMargin,
@@ -144,9 +144,9 @@ def figure_units(command: str, output: str) -> dict[str, str]:
     figures: dict[str, str] = {}
     if output:
         figures |= dict.fromkeys(("iae_setpoint", "iae_load"), product(output, "s"))
-        figures |= dict.fromkeys(("ise_setpoint", "ise_load"), product(raised(output, 2.0), "s"))
+        figures |= dict.fromkeys(("ise_setpoint", "ise_load"), product(power_unit(output, 2.0), "s"))
     if command:
-        figures |= {"effort": product(raised(command, 2.0), "s")}
+        figures |= {"effort": product(power_unit(command, 2.0), "s")}
         figures |= dict.fromkeys(("tv", "tv_load", "peak_command"), command)
     if command and output:
         figures |= dict.fromkeys(("ks_peak", "noise_gain"), gain_units(command, output)["kp"])

@@ -81,7 +81,7 @@ def continuous_answers(
             loops.append(error)
     margins_of = iter(loop_margins([loop for loop in loops if isinstance(loop, Loop)]))
     steps = setpoint_step, load_step
-    return [_solved(loop, next(margins_of), arrays, steps) if isinstance(loop, Loop) else loop for loop in loops]
+    return [_answer(loop, next(margins_of), arrays, steps) if isinstance(loop, Loop) else loop for loop in loops]
 
 
 def continuous_loop(plant: Plant, parts: Parts) -> Loop:
@@ -94,7 +94,7 @@ def continuous_loop(plant: Plant, parts: Parts) -> Loop:
         raise InvalidDesign(f"kp: {error}") from None
 
 
-def _solved(
+def _answer(
     loop: Loop, margins_or_none: Margins | NotSettled | None, arrays: Set[str], steps: tuple[float, float]
 ) -> Answer | Exception:
     if margins_or_none is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 import numpy as np
 
 from designopt.plugin import Declaration, Diverged, InvalidDesign, InvalidSetting, Quantity, model
-from designopt_regulator.controllers.pid import UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
+from designopt_regulator.controllers.pid import UNUSUAL, Kind, Limits, RunningPID, is_unusual, pid, unusual_ends
 from designopt_regulator.controllers.quantities import noise_remarks
 from designopt_regulator.controllers.rules import settings_by_rules
 from designopt_regulator.controllers.sections import SECTIONS
@@ -24,7 +24,7 @@ from designopt_regulator.linear_loop.assembly import (
     CHOICES,
     Parts,
     Plants,
-    analysed,
+    analyse,
     assemble,
     check_sampled,
     contradictions,
@@ -272,7 +272,7 @@ class LinearLoop:
         yield from unusual_ends([p for p in parameters.values() if p.name not in CHOICES])
         if (structure := parameters.get("structure")) is not None:
             for name in structure.values:
-                if (mistake := self._impossible(str(name))) is not None:
+                if (mistake := self._structure_refusal(str(name))) is not None:
                     yield InvalidSetting("structure", mistake)
         derivative = [p for p in parameters.values() if p.name in ("td", "kd") and p.name not in mistake_of]
         acts = any(max([p.high, *map(float, p.values)]) > 0.0 for p in derivative)
@@ -288,7 +288,7 @@ class LinearLoop:
                     f"{np.pi / self.sample_time:.6g} rad/s",
                 )
 
-    def _impossible(self, structure: str) -> str | None:
+    def _structure_refusal(self, structure: str) -> str | None:
         """Why a structure cannot be had around this plant; None of one that can."""
         if structure != "single" and self.sample_time is None:
             return f"{structure}: needs a sampled controller; give the model a sample_time"
@@ -345,15 +345,15 @@ class LinearLoop:
         if self.sample_time is None:
             remaining_answers = iter(continuous_answers(rows, arrays, self.setpoint_step, self.load_step))
         else:
-            remaining_answers = iter(self._sampled(rows, arrays))
+            remaining_answers = iter(self._evaluate_sampled(rows, arrays))
         return [next(remaining_answers) if answer is None else answer for answer in answers]
 
     def plants_in(self, scenario: Mapping[str, float]) -> Plants:
         """The plants under the conditions of a scenario: other gain, other pace, other delay."""
         if self.inner_plant is None:
-            return Plants(_changed(self.plant.plant(), scenario))
-        inner = _changed(self.inner_plant.plant(), scenario)  # the gain is changed once
-        return Plants(series(inner, _changed(self.plant.plant(), {**scenario, "gain_factor": 1.0})), inner)
+            return Plants(_under_conditions(self.plant.plant(), scenario))
+        inner = _under_conditions(self.inner_plant.plant(), scenario)  # the gain is changed once
+        return Plants(series(inner, _under_conditions(self.plant.plant(), {**scenario, "gain_factor": 1.0})), inner)
 
     def plant_in(self, scenario: Mapping[str, float]) -> Plant:
         """The whole plant, from the command to the output, under the conditions of a scenario."""
@@ -368,7 +368,7 @@ class LinearLoop:
                 continue
             if not np.isfinite(value) or value < 0.0 or (value == 0.0 and name not in _MAY_BE_0):
                 raise InvalidDesign(f"{name}: {value:g} must be {'at least' if name in _MAY_BE_0 else 'above'} 0")
-            if unusual(value):
+            if is_unusual(value):
                 raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
         falls = self.plant.falls if self.action is None else self.action == "direct"
         inner_falls = self.inner_plant is not None and self.inner_plant.falls
@@ -377,7 +377,7 @@ class LinearLoop:
             parts = replace(
                 parts, outer={**parts.outer, "kp": -parts.outer["kp"] if inner_falls else parts.outer["kp"]}
             )
-        if (reason := self._impossible(parts.name)) is not None:
+        if (reason := self._structure_refusal(parts.name)) is not None:
             raise InvalidDesign(f"structure: {reason}")
         if self.sample_time is not None:
             check_sampled(parts, self.sample_time)
@@ -399,7 +399,7 @@ class LinearLoop:
         """Whether an unfiltered derivative makes the command unbounded."""
         return self.sample_time is None and bool(plant.C @ plant.B != 0.0 or plant.D != 0.0)
 
-    def _sampled(self, rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
+    def _evaluate_sampled(self, rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
         answers: list[Answer | Exception] = [Diverged("")] * len(rows)
         kinds = [(parts.pattern, plants.plant.D != 0.0) for plants, parts in rows]
         for kind in dict.fromkeys(kinds):
@@ -411,7 +411,7 @@ class LinearLoop:
     def _same_parts(self, rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
         """Figures of sampled loops with controllers of the same parts."""
         T = cast(float, self.sample_time)
-        plant, name = _stacked([plants.plant for plants, _ in rows]), rows[0][1].name
+        plant, name = _stack([plants.plant for plants, _ in rows]), rows[0][1].name
         step = self.setpoint_step  # signals are simulated as multiples of it
         steps = Steps(T, self.substeps, cast(float, self.horizon), self._load_at, self.load_step / step)
         limits, inner_limits = self.command_limits.per(step), self.inner_setpoint_limits.per(step)
@@ -429,12 +429,12 @@ class LinearLoop:
                 id(plants): sampled_plants(plants, nominal, T, name) for plants in {id(p): p for p, _ in rows}.values()
             }
             linear = [
-                structure_figures(analysed(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows
+                structure_figures(analyse(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows
             ]
             structure = assemble([p for _, p in rows], T, limits, inner_limits, model)
             controller = RunningControllers(structure, len(rows))
             if name == "cascade":
-                within = _stacked([plants.inner for plants, _ in rows if plants.inner is not None])
+                within = _stack([plants.inner for plants, _ in rows if plants.inner is not None])
         runs = simulate(plant, controller, steps, inner=within, trace=bool(arrays))
         answers: list[Answer | Exception] = []
         for i in range(len(rows)):
@@ -452,7 +452,7 @@ class LinearLoop:
         return answers
 
 
-def _stacked(plants: Sequence[Plant]) -> Plant:
+def _stack(plants: Sequence[Plant]) -> Plant:
     return Plant(*(np.stack([getattr(plant, f.name) for plant in plants]) for f in fields(Plant)))
 
 
@@ -460,7 +460,7 @@ _MAY_BE_0 = ("td", "kd", "tf", "b", "td_inner", "tf_inner", "b_inner", "notch_de
 _NO_FILTER = "is missing; the derivative of this plant's output needs a filter"
 
 
-def _changed(plant: Plant, scenario: Mapping[str, float]) -> Plant:
+def _under_conditions(plant: Plant, scenario: Mapping[str, float]) -> Plant:
     """The plant under conditions: other gain, other pace, other delay."""
     pace = scenario.get("lag_factor", 1.0)
     return replace(

@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.plugin import InputFile, InvalidSetting, Quantity
 from designopt.study.language import units
-from designopt_regulator.controllers.pid import UNUSUAL, unusual
+from designopt_regulator.controllers.pid import UNUSUAL, is_unusual
 from designopt_regulator.identification.frequency_fit import (
     ResponseData,
     ResponseFit,
@@ -119,12 +119,12 @@ class LinearPlant:
             texts = self.data().units if self.type == "data" else ("", "")
             return (_unit_or_none(texts[0]), _unit_or_none(texts[1]))
         if len(self.units) != 2:
-            raise _wrong("units", "state two units: those of input and output")
+            raise _setting_error("units", "state two units: those of input and output")
         for text in self.units:
             try:
                 units.check(text)
             except units.UnitError as error:
-                raise _wrong("units", str(error)) from None
+                raise _setting_error("units", str(error)) from None
         return self.units[0], self.units[1]
 
     def plant(self) -> Plant:
@@ -134,12 +134,12 @@ class LinearPlant:
         numbers_stated = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
         for name in numbers_stated:
             if name not in numbers_allowed:
-                raise _wrong(
+                raise _setting_error(
                     name, f"a plant of type {self.type} does not have it (it has {', '.join(numbers_allowed)})"
                 )
         for name in numbers_allowed:
             if name not in numbers_stated and name not in _DEFAULTS:
-                raise _wrong(name, f"is missing; a plant of type {self.type} needs it")
+                raise _setting_error(name, f"is missing; a plant of type {self.type} needs it")
         numbers = {**{name: value for name, value in _DEFAULTS.items() if name in numbers_allowed}, **numbers_stated}
         if self.type == "data":
             return self.fit().plant()
@@ -147,13 +147,13 @@ class LinearPlant:
             return self.response_fit().plant()
         for name, value in numbers.items():
             if not np.isfinite(value).all():
-                raise _wrong(name, f"{value} is not finite")
-            if any(unusual(v) for v in np.ravel(value)):
-                raise _wrong(name, f"{value} {UNUSUAL}")
+                raise _setting_error(name, f"{value} is not finite")
+            if any(is_unusual(v) for v in np.ravel(value)):
+                raise _setting_error(name, f"{value} {UNUSUAL}")
         if numbers.get("gain", 1.0) == 0.0:
-            raise _wrong("gain", "must not be 0: the input would not act on the output")
+            raise _setting_error("gain", "must not be 0: the input would not act on the output")
         if self.type in ("transfer_function", "discrete") and len(numbers["denominator"]) > _HIGHEST_ORDER + 1:
-            raise _wrong("denominator", f"the highest degree is {_HIGHEST_ORDER}")
+            raise _setting_error("denominator", f"the highest degree is {_HIGHEST_ORDER}")
         try:
             return cast(Plant, getattr(plants, self.type)(**numbers))
         except ValueError as error:
@@ -240,7 +240,7 @@ class LinearPlant:
             return data
         for head, unit in zip(data.units, self.signal_units, strict=True):
             if _unit_or_none(head) not in ("", unit):
-                raise _wrong(
+                raise _setting_error(
                     "units", f"the record states '{head}' in a head of its columns, not '{unit}'; remove 'units'"
                 )
         return dataclasses.replace(data, units=self.signal_units)
@@ -248,16 +248,16 @@ class LinearPlant:
     @property
     def _columns(self) -> tuple[str, ...] | None:
         if self.columns is not None and len(self.columns) != 3:
-            raise _wrong("columns", "name three columns: those of time, input and output")
+            raise _setting_error("columns", "name three columns: those of time, input and output")
         return None if self.columns is None else tuple(self.columns)  # a list in a store
 
     def _from_file(self, read: Callable[[InputFile], T]) -> T:
         if self.file is None:
-            raise _wrong("file", f"is missing; a plant of type {self.type} has no data")
+            raise _setting_error("file", f"is missing; a plant of type {self.type} has no data")
         try:
             return read(self.file)
         except BadData as error:
-            raise _wrong("file", str(error)) from None
+            raise _setting_error("file", str(error)) from None
 
 
 def interval_words(fit: StepFit, name: str) -> str:
@@ -274,5 +274,5 @@ def _unit_or_none(unit: str) -> str:
     return unit
 
 
-def _wrong(name: str, message: str) -> InvalidSetting:
+def _setting_error(name: str, message: str) -> InvalidSetting:
     return InvalidSetting(f"plant.{name}", message)

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from designopt.arrays import Floats, Mask
-from designopt_regulator.plants.linear import Plant, sampled
+from designopt_regulator.plants.linear import Plant, sample_plants
 
 _BOUND = 1e6  # of the output, in steps of the set-point
 SETTLED = 0.02  # share of the step within which a loop is settled
@@ -43,7 +43,7 @@ class _Motion:
     """n plants over substeps of `h` s, of which `count` are a sample."""
 
     def __init__(self, plant: Plant, h: float, count: int) -> None:
-        self._R, self._B0, self._B1, self._late = sampled(plant.A, plant.B, plant.delay / h, h)
+        self._R, self._B0, self._B1, self._late = sample_plants(plant.A, plant.B, plant.delay / h, h)
         self._plant, self._count = plant, count
         self._x, self._rows = np.zeros_like(plant.B), np.arange(len(plant.A))
         self.share = plant.delay / h - self._late  # of a substep, after which a new input acts

@@ -74,18 +74,18 @@ class StepResponse:
         """The last time (s) at which the error is larger than `band`; inf where it stays so."""
         if abs(self.final_error) > band:
             return np.inf
-        time, error = self._dense()
+        time, error = self._dense_response()
         last = int(np.flatnonzero(np.abs(error) > band).max(initial=-1))
         return 0.0 if last < 0 else self._root(time[last], time[last + 1], float(np.sign(error[last])) * band)
 
     def _first_below(self, level: float) -> float:
-        time, error = self._dense()
+        time, error = self._dense_response()
         at = int((error <= level).argmax())
         if error[at] > level:
             return np.inf
         return 0.0 if at == 0 else self._root(time[at - 1], time[at], level)
 
-    def _dense(self) -> tuple[Floats, Floats]:
+    def _dense_response(self) -> tuple[Floats, Floats]:
         """Times in order and the error there."""
         x = -np.cos(np.linspace(0.0, np.pi, 4 * NODES))
         begin = np.cumsum(self.steps) - self.steps

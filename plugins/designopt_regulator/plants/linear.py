@@ -1,7 +1,7 @@
 """Linear plants as state spaces with one exact delay at their input, single or many at once.
 
 ``dx/dt = A x + B u(t - delay)``, ``y = C x + D u(t - delay)``. The delay is never approximated by a rational function:
-the frequency response has its factor, and `sampled` discretises with it, whole number of samples or not.
+the frequency response has its factor, and `sample_plants` discretises with it, whole number of samples or not.
 
 Functions that make plants take numbers, or arrays (n,) for n plants in one call.
 """
@@ -46,25 +46,25 @@ class Plant:
 
 def fopdt(gain: ArrayLike, time_constant: ArrayLike, delay: ArrayLike) -> Plant:
     """First order plus delay, ``gain e^(-delay s) / (time_constant s + 1)``."""
-    gain, time_constant, delay = _together(gain, time_constant, delay)
+    gain, time_constant, delay = _broadcast(gain, time_constant, delay)
     return _plant([[-1.0 / time_constant]], [gain / time_constant], [1.0], delay)
 
 
 def ipdt(gain: ArrayLike, delay: ArrayLike) -> Plant:
     """Integrator plus delay, ``gain e^(-delay s) / s``; `gain` in output per (input s)."""
-    gain, delay = _together(gain, delay)
+    gain, delay = _broadcast(gain, delay)
     return _plant([[0.0]], [gain], [1.0], delay)
 
 
 def sopdt(gain: ArrayLike, time_constant: ArrayLike, time_constant_2: ArrayLike, delay: ArrayLike) -> Plant:
     """Second order plus delay, ``gain e^(-delay s) / ((time_constant s + 1)(time_constant_2 s + 1))``."""
-    gain, first, second, delay = _together(gain, time_constant, time_constant_2, delay)
+    gain, first, second, delay = _broadcast(gain, time_constant, time_constant_2, delay)
     return _plant([[-1.0 / first, 0.0], [1.0 / second, -1.0 / second]], [gain / first, 0.0], [0.0, 1.0], delay)
 
 
 def lag(order: int, gain: ArrayLike = 1.0, time_constant: ArrayLike = 1.0, delay: ArrayLike = 0.0) -> Plant:
     """Equal lags in series, ``gain e^(-delay s) / (time_constant s + 1)^order``."""
-    gain, time_constant, delay = _together(gain, time_constant, delay)
+    gain, time_constant, delay = _broadcast(gain, time_constant, delay)
     rate = 1.0 / time_constant
     A: list[list[Entry]] = [[0.0] * order for _ in range(order)]
     for k in range(order):
@@ -76,7 +76,7 @@ def lag(order: int, gain: ArrayLike = 1.0, time_constant: ArrayLike = 1.0, delay
 
 def double_integrator(gain: ArrayLike = 1.0, delay: ArrayLike = 0.0) -> Plant:
     """``gain e^(-delay s) / s^2``; the states are the output and its rate."""
-    gain, delay = _together(gain, delay)
+    gain, delay = _broadcast(gain, delay)
     return _plant([[0.0, 1.0], [0.0, 0.0]], [0.0, gain], [1.0, 0.0], delay)
 
 
@@ -172,7 +172,7 @@ def discrete(numerator: Sequence[float], denominator: Sequence[float], sample_ti
     return Plant(generator[:n, :n], generator[:n, n], C[0], np.asarray(delay + late * sample_time, dtype=np.float64))
 
 
-def sampled(
+def sample_plants(
     A: Floats, B: Floats, delay: ArrayLike, sample_time: ArrayLike
 ) -> tuple[Floats, Floats, Floats, NDArray[np.int_]]:
     """Exact samples of n plants whose input is held: ``x' = x + R x + B0 u[k-d] + B1 u[k-d-1]``.
@@ -202,7 +202,7 @@ def sampled(
     return R, B0, B1, whole_samples
 
 
-def _together(*values: ArrayLike) -> tuple[Floats, ...]:
+def _broadcast(*values: ArrayLike) -> tuple[Floats, ...]:
     """The values as arrays of one shape."""
     return tuple(np.array(v) for v in np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in values)))
 

@@ -102,7 +102,7 @@ def loops_by_scenario(
 
 def names_of(model: Regulated) -> tuple[str, ...]:
     if isinstance(model, TrackedCarrier):
-        return model.tuned
+        return model.tuned_loops
     return ("loop",) if model.inner_plant is None else ("loop", "inner", "outer")
 
 
@@ -115,7 +115,7 @@ def _carrier_loops(
     p = vehicle.plant(**{name: [value] for name, value in scene.plant.items()})
     delay = scene.delay_steps / model.substeps
     loop_of: dict[str, AnalysedLoop] = {}
-    for loop in model.tuned:
+    for loop in model.tuned_loops:
         controller, inner = model.pid_of([settings[loop]]), 0.0
         if loop == "speed":
             plant = vehicle.speed_loop(p, np.array([scene.target_speed]))

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 
 from designopt.collocation import Guess, Program, Solution
 from designopt.plugin import Diverged
-from designopt_walking.amputee.programs import best_walk, uninterrupted
+from designopt_walking.amputee.programs import best_walk, refuse_interrupted
 from designopt_walking.amputee.start import AmputeeStart
 from designopt_walking.programs.gait import walk_step
 
@@ -72,7 +72,7 @@ class WalkFamily:
         """
         levels = (level(values[name], middle) / LEVEL_STEP for name, middle in self.middle_device.items())
         near = self._waypoint(speed, tuple(map(int, levels)))
-        solution = self._continued(near, speed, values)
+        solution = self._continue(near, speed, values)
         if solution.success:
             return ContinuedWalk(solution, "warm", 1)
         solution = self.programs.solve(self.programs.problem(speed, values), Guess.from_solution(near), self.intervals)
@@ -95,10 +95,10 @@ class WalkFamily:
         if self.nearer is not None:
             speed, solution = self.nearer._first
             if solution.success:
-                solution = self._shared("first", speed, partial(self._middle_at, speed, solution))
+                solution = self._shared_solution("first", speed, partial(self._middle_at, speed, solution))
             return speed, solution
         for speed in SPEEDS:
-            solution = self._shared("first", speed, partial(self._from_help, speed))
+            solution = self._shared_solution("first", speed, partial(self._from_help, speed))
             if solution.success:
                 break
         return speed, solution
@@ -106,7 +106,7 @@ class WalkFamily:
     def _from_help(self, speed: float) -> Solution:
         """The polished walk from the one with help."""
         problem = self.programs.problem(speed, self.middle_device)
-        solution = self.programs.solve(problem, Guess.from_solution(self.start.helped(speed)), self.intervals)
+        solution = self.programs.solve(problem, Guess.from_solution(self.start.helped_iterate(speed)), self.intervals)
         refinements = self.programs.polish(problem, solution, self.intervals) if solution.success else []
         return best_walk([solution, *refinements])
 
@@ -115,7 +115,7 @@ class WalkFamily:
         """The guess of the first walk on level ground: it makes the same scales, those of all multipliers."""
         if self.nearer is not None:
             return self.nearer._scales
-        return Guess.from_solution(self.start.helped(self._first[0]))
+        return Guess.from_solution(self.start.helped_iterate(self._first[0]))
 
     @cached_property
     def _warm_program(self) -> Program:
@@ -133,19 +133,19 @@ class WalkFamily:
             nearer = first_speed + math.copysign((steps - 1) * SPEED_STEP, speed - first_speed)
             previous = self._at_speed(round(nearer, 6))
             at_speed = partial(self._middle_at, speed, previous)
-            self._middles[speed] = self._shared("middle", speed, at_speed) if previous.success else previous
+            self._middles[speed] = self._shared_solution("middle", speed, at_speed) if previous.success else previous
         return self._middles[speed]
 
     def _middle_at(self, speed: float, previous: Solution) -> Solution:
         """The walk with the middle device from the `previous` one at a nearer speed, or on ground nearer to level:
         warm, else cold with the scales of the program of warm starts, which others continue from it."""
-        solution = self._continued(previous, speed, self.middle_device)
+        solution = self._continue(previous, speed, self.middle_device)
         if solution.success:
             return solution
         problem = self.programs.problem(speed, self.middle_device)
         program = self.programs.program(problem, self._scales, self.intervals)
         with walk_step(speed, self.intervals):
-            return uninterrupted(program.solve(problem, Guess.from_solution(previous)))
+            return refuse_interrupted(program.solve(problem, Guess.from_solution(previous)))
 
     def _waypoint(self, speed: float, levels: tuple[int, ...]) -> Solution:
         """The walk with the device at whole `levels` (in steps), or the last on the way to it that is solved."""
@@ -156,22 +156,22 @@ class WalkFamily:
             previous = self._waypoint(speed, tuple(n - (n > 0) + (n < 0) for n in levels))
             numbers = zip(levels, self.middle_device.items(), strict=True)
             values = {name: value_at(n * LEVEL_STEP, middle) for n, (name, middle) in numbers}
-            solution = self._shared(f"at {levels}", speed, partial(self._continued, previous, speed, values))
+            solution = self._shared_solution(f"at {levels}", speed, partial(self._continue, previous, speed, values))
             self._waypoints[key] = solution if solution.success else previous
         return self._waypoints[key]
 
-    def _shared(self, start_name: str, speed: float, solve: Callable[[], Solution]) -> Solution:
+    def _shared_solution(self, start_name: str, speed: float, solve: Callable[[], Solution]) -> Solution:
         """A solution on the way at `speed` (m/s) that another worker or run has computed, else that of `solve`."""
         return self.start.shared.solution(
             f"{start_name} from {self.name}, {speed:.6f} m/s, {self.intervals} intervals", solve
         )
 
-    def _continued(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:
+    def _continue(self, previous: Solution, speed: float, values: Mapping[str, float]) -> Solution:
         problem = self.programs.problem(speed, values)
         with walk_step(speed, self.intervals):
-            return uninterrupted(self._warm_program.solve(problem, warm="full", previous=previous))
+            return refuse_interrupted(self._warm_program.solve(problem, warm="full", previous=previous))
 
 
-def unsolved(solution: Solution) -> Diverged:
+def solve_failure(solution: Solution) -> Diverged:
     """The failure of a design whose last solve is `solution`."""
     return Diverged(solution.message, reason=solution.status.name.lower())

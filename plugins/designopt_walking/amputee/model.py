@@ -33,7 +33,7 @@ from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.outputs import CONFIRM, MESH_OUTPUTS, WalkOutputs, mesh_outputs, walk_outputs
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
-from designopt_walking.walker import idle_forces, on_slope, pulled
+from designopt_walking.walker import idle_forces, on_slope, with_pull
 
 #: Steps in which walks are taken to steeper ground, rise over run.
 SLOPE_STEP = 0.05
@@ -257,7 +257,7 @@ def _start(
 ) -> AmputeeStart:
     """The start of walks on a slope with a pull, which is common to all meshes."""
     osim = on_slope(read_model(file.content), slope)
-    walker = pulled(amputee_walker(osim, prosthesis, limits), FORWARD, pull)
+    walker = with_pull(amputee_walker(osim, prosthesis, limits), FORWARD, pull)
     programs = AmputeePrograms(walker, prosthesis, cost, settings)
     shared = SharedWalks(repr((file.digest, prosthesis, limits, cost, settings, slope, pull)))
     return AmputeeStart(programs, lambda speed: symmetric_walk(osim, speed, settings.tolerance), shared)

@@ -14,7 +14,7 @@ from designopt_muscle.osim.tree import tree_of
 from designopt.collocation import Constraint, Ends, Integral, Phase, Symbols, TrajectoryProblem, periodic
 from designopt.dynamics import System, Variable
 from designopt.lazy import casadi as ca
-from designopt_walking.devices.amputation import amputated, with_four_bar
+from designopt_walking.devices.amputation import amputate, with_four_bar
 from designopt_walking.devices.four_bar import FourBar
 from designopt_walking.devices.joint_springs import ROUNDING, STOP, elastic_ankle, single_axis_knee
 from designopt_walking.programs.gait import ACCELERATION_SIZE, FORWARD, SPEED_SIZE, distance
@@ -88,8 +88,8 @@ class Prosthesis:
 def amputee_walker(model: OsimModel, prosthesis: Prosthesis, limits: KneeLimits) -> Walker:
     """The walker with its prosthesis and, as controls of the start, the help torques."""
     side = prosthesis.side
-    body = amputated(model, side, myodesis=prosthesis.myodesis)
-    tree, linkage = _ranged(tree_of(body), prosthesis, limits), prosthesis.linkage
+    body = amputate(model, side, myodesis=prosthesis.myodesis)
+    tree, linkage = _with_ranges(tree_of(body), prosthesis, limits), prosthesis.linkage
     if linkage is not None:
         tree = with_four_bar(tree, linkage, side)
     ranges = {c.name: (c.low, c.high) for c in tree.coordinates}
@@ -188,7 +188,7 @@ def amputee_problem(
     )
 
 
-def _ranged(tree: Tree, prosthesis: Prosthesis, limits: KneeLimits) -> Tree:
+def _with_ranges(tree: Tree, prosthesis: Prosthesis, limits: KneeLimits) -> Tree:
     """The tree with the ranges of its coordinates; those of `RANGES` mirrored for a prosthesis on the left."""
     flip = {"r": "l", "l": "r"}
     coordinates = []

@@ -70,7 +70,7 @@ class AmputeePrograms:
     ) -> Solution:
         """The solution of the program from a `guess`. Raises `KeyboardInterrupt` for a solve stopped by Ctrl-C."""
         with walk_step(cast(float, problem.parameters["speed"]), intervals):
-            return uninterrupted(self.program(problem, guess, intervals, iterations).solve(guess=guess))
+            return refuse_interrupted(self.program(problem, guess, intervals, iterations).solve(guess=guess))
 
     def polish(self, problem: TrajectoryProblem, solution: Solution, intervals: int) -> list[Solution]:
         """The solutions of solving again from the best one, with a large barrier, until the objective stops falling or
@@ -88,7 +88,7 @@ class AmputeePrograms:
         walk. Raises `KeyboardInterrupt` for a solve stopped by Ctrl-C."""
         with walk_step(cast(float, problem.parameters["speed"]), intervals):
             program = self.program(problem, Guess.from_solution(coarse), intervals)
-            return uninterrupted(program.solve(warm="near", previous=coarse))
+            return refuse_interrupted(program.solve(warm="near", previous=coarse))
 
     def checked(self, problem: TrajectoryProblem, solution: Solution) -> Solution:
         """`solution` with the errors of its intervals."""
@@ -100,7 +100,7 @@ def best_walk(solutions: Sequence[Solution]) -> Solution:
     return min(solutions, key=lambda solution: solution.objective if solution.success else math.inf)
 
 
-def uninterrupted(solution: Solution) -> Solution:
+def refuse_interrupted(solution: Solution) -> Solution:
     """`solution`. Raises `KeyboardInterrupt` if Ctrl-C stopped its solve: walks that continued from it would be stored
     for later runs."""
     if solution.status is Status.CANCELLED:

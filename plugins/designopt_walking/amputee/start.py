@@ -9,7 +9,7 @@ from designopt_muscle.osim.model import OsimModel
 from designopt.collocation import Guess, Program, SampledTrajectory, Solution, sampled
 from designopt.evaluation_progress import step
 from designopt.plugin import Diverged
-from designopt_walking.amputee.programs import HELPED, AmputeePrograms, uninterrupted
+from designopt_walking.amputee.programs import HELPED, AmputeePrograms, refuse_interrupted
 from designopt_walking.amputee.shared_walks import SharedWalks
 from designopt_walking.programs.gait import GaitRanges, program_options, ranged_tree
 from designopt_walking.programs.predict import Effort, predicted_walk
@@ -41,7 +41,7 @@ class AmputeeStart:
         self._symmetric = symmetric
         self._solutions: dict[float, Solution] = {}
 
-    def helped(self, speed: float) -> Solution:
+    def helped_iterate(self, speed: float) -> Solution:
         """The last iterate with help torques at `speed`; it need not be solved. Raises `Diverged` without a symmetric
         walk."""
         if speed not in self._solutions:
@@ -69,10 +69,10 @@ def symmetric_walk(model: OsimModel, speed: float, tolerance: float) -> SampledT
     gait = GaitRanges()
     tree = ranged_tree(model, gait)
     walker = walker_of(model, tree=tree, ranges={c.name: (c.low, c.high) for c in tree.coordinates})
-    start = uninterrupted(track_synthetic(walker, gait, SyntheticWalk(speed), INTERVALS))
+    start = refuse_interrupted(track_synthetic(walker, gait, SyntheticWalk(speed), INTERVALS))
     problem = predicted_walk(walker, gait, Effort(exponent=EXPONENT), speed, lambda _values, _rng: start.phase)
     with step(f"first walk, symmetric, at {speed:g} m/s"):
-        solution = uninterrupted(Program(problem, program_options(INTERVALS, tolerance)).solve())
+        solution = refuse_interrupted(Program(problem, program_options(INTERVALS, tolerance)).solve())
     if not solution.success:
         raise Diverged(
             f"the symmetric walk at {speed:g} m/s, from which that of the amputee starts: {solution.message}",

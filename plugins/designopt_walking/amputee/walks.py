@@ -8,7 +8,7 @@ from functools import partial
 
 from designopt.collocation import Guess, Solution, TrajectoryProblem
 from designopt.plugin import Diverged
-from designopt_walking.amputee.family import ContinuedWalk, WalkFamily, unsolved
+from designopt_walking.amputee.family import ContinuedWalk, WalkFamily, solve_failure
 from designopt_walking.amputee.programs import MIDDLES, best_walk
 from designopt_walking.amputee.start import AmputeeStart
 
@@ -80,7 +80,7 @@ class AmputeeWalks:
                 continue
             walks.append(walk)
             if not walk.solution.success:
-                failures[family.name] = unsolved(walk.solution)
+                failures[family.name] = solve_failure(walk.solution)
         converged_walks = [walk for walk in walks if walk.solution.success]
         if not converged_walks:
             raise next(iter(failures.values()))
@@ -88,7 +88,7 @@ class AmputeeWalks:
         objectives = tuple(walk.solution.objective for walk in converged_walks)
         problem, solves = self.programs.problem(speed, values), sum(walk.solves for walk in walks)
         result = Prediction(best.solution, best.way, solves, objectives, sentences(failures))
-        return self._checked(problem, result)
+        return self._with_checks(problem, result)
 
     def best_device(self, speed: float, fixed: Mapping[str, float]) -> Prediction:
         """The walk whose program chooses all device parameters that are not `fixed`: from the walk with help and those
@@ -97,7 +97,7 @@ class AmputeeWalks:
         Raises `Diverged` with the reason of the first start where none is solved.
         """
         problem = self.programs.problem(speed, fixed)
-        starts: dict[str, Callable[[], Solution]] = {"help torques": partial(self.start.helped, speed)}
+        starts: dict[str, Callable[[], Solution]] = {"help torques": partial(self.start.helped_iterate, speed)}
         starts |= {family.name: partial(family.middle, speed) for family in self.families}
         solutions: list[tuple[Solution, str]] = []
         failures: dict[str, Diverged] = {}
@@ -113,7 +113,7 @@ class AmputeeWalks:
             if solution.success:
                 solutions.append((solution, name))
             else:
-                failures[name] = unsolved(solution)
+                failures[name] = solve_failure(solution)
         if not solutions:
             raise next(iter(failures.values()))
         objectives = [solution.objective for solution, _ in solutions]
@@ -124,7 +124,7 @@ class AmputeeWalks:
         walk = best_walk([best, *refinements])
         if walk is not best:
             best, way = walk, f"{way}, polished"
-        return self._checked(problem, Prediction(best, way, attempts, tuple(objectives), sentences(failures)))
+        return self._with_checks(problem, Prediction(best, way, attempts, tuple(objectives), sentences(failures)))
 
     def confirmed(self, speed: float, values: Mapping[str, float], prediction: Prediction) -> Prediction:
         """The walk with these `values` on twice the intervals, near the `prediction`; it need not be solved."""
@@ -132,7 +132,7 @@ class AmputeeWalks:
         finer = self.programs.solve_finer(problem, prediction.solution, 2 * self.intervals)
         return replace(prediction, solution=self.programs.checked(problem, finer) if finer.success else finer)
 
-    def _checked(self, problem: TrajectoryProblem, prediction: Prediction) -> Prediction:
+    def _with_checks(self, problem: TrajectoryProblem, prediction: Prediction) -> Prediction:
         return replace(prediction, solution=self.programs.checked(problem, prediction.solution))
 
 

@@ -20,7 +20,7 @@ FIXED = ("hamstrings", "rect_fem")
 REPLACED, SHARE = ("tibia", "talus", "calcn", "toes"), 0.65
 
 
-def amputated(model: OsimModel, side: str = "r", *, myodesis: bool = False) -> OsimModel:
+def amputate(model: OsimModel, side: str = "r", *, myodesis: bool = False) -> OsimModel:
     """The model after a transfemoral amputation of a `side`, "r" or "l", with the masses of a prosthesis.
 
     With `myodesis` the hamstrings and the rectus femoris stay as muscles of the hip that end on the femur, where their

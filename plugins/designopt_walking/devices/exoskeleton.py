@@ -31,7 +31,7 @@ DEVICES: Mapping[str, Device] = {"hip_springs": hip_springs, "ankle_springs": an
 CARRIERS: Mapping[str, str] = {"hip_springs": "femur", "ankle_springs": "tibia"}
 
 
-def loaded(model: OsimModel, device: str, mass: float) -> OsimModel:
+def with_device_mass(model: OsimModel, device: str, mass: float) -> OsimModel:
     """The model with `mass` (kg) on each leg, at the mass centre of the thigh or the shank that carries the device.
 
     Raises `ValueError` for an unknown device, a negative mass, or a model without that body.

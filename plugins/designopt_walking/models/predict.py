@@ -20,7 +20,7 @@ from designopt.collocation import Solution, TrajectoryProblem
 from designopt.plugin import Declaration, Diverged, Fidelity, InputFile, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_walking.bundled import planar_walker
-from designopt_walking.devices import DEVICES, loaded
+from designopt_walking.devices import DEVICES, with_device_mass
 from designopt_walking.programs.gait import (
     FORWARD,
     PULL_STEP,
@@ -56,7 +56,7 @@ from designopt_walking.results.outputs import (
 from designopt_walking.results.physics import refuse_implausible
 from designopt_walking.results.recording import recorded_cycle
 from designopt_walking.storage import guess_from_table
-from designopt_walking.walker import Friction, Walker, idle_forces, on_slope, pulled, walker_of, with_mass
+from designopt_walking.walker import Friction, Walker, idle_forces, on_slope, walker_of, with_mass, with_pull
 
 
 class Walking(TypedDict, total=False):
@@ -278,17 +278,17 @@ class WalkPredict:
         """The predictor on a slope with a pull (N), which keeps its starts, and fits of muscle paths. Raises
         `InvalidSetting`."""
         if (slope, pull) not in self._predictors:
-            self._predictors[slope, pull] = self._built(slope, pull)
+            self._predictors[slope, pull] = self._predictor_and_problem(slope, pull)
         return self._predictors[slope, pull]
 
-    def _built(self, slope: float, pull: float) -> tuple[WalkPredictor, PolynomialPaths]:
+    def _predictor_and_problem(self, slope: float, pull: float) -> tuple[WalkPredictor, PolynomialPaths]:
         gait = GaitRanges(self.duration, self.ranges, self.speeds, self.drive_limit)
         try:
             osim = on_slope(self._model, slope)
             if self.body_mass is not None:
                 osim = with_mass(osim, self.body_mass)
             if self.device is not None:
-                osim = loaded(osim, self.device, self.mass)
+                osim = with_device_mass(osim, self.device, self.mass)
             osim, compliant = self._tendons.applied_to(osim)
             tree = ranged_tree(osim, gait)
             ranges = {c.name: (c.low, c.high) for c in tree.coordinates}
@@ -298,7 +298,7 @@ class WalkPredict:
                 walker = walker_of(
                     osim, tree=tree, ranges=ranges, friction=self.friction, lengths=fits, compliant=elastic
                 )
-                walker = pulled(walker, FORWARD, pull)
+                walker = with_pull(walker, FORWARD, pull)
                 return walker if self.device is None else walker.with_device(DEVICES[self.device])
 
             walker = on_tendons(compliant)

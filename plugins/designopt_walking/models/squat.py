@@ -28,7 +28,7 @@ from designopt_walking.programs.tendons import (
 )
 from designopt_walking.results.fibres import FibresAlong, fibres_along
 from designopt_walking.results.outputs import TENDON_OUTPUTS, tendon_peaks
-from designopt_walking.system import stacked
+from designopt_walking.system import stack_values
 from designopt_walking.walker import Walker, idle_forces
 
 
@@ -128,7 +128,7 @@ class SquatToStand:
             resimulation_error=float(np.max(solution.phase.segment_errors, initial=0.0)),
             iterations=float(solution.iterations),
         )
-        samples, along = _sampled(walker, solution)
+        samples, along = _sample(walker, solution)
         peaks = tendon_peaks(along.tendon_strain, along.tendon_energy) if walker.muscles.compliant else {}
         return cast(SquatOutputs, {**outputs, **peaks}), {name: samples[name] for name in arrays}
 
@@ -166,7 +166,7 @@ def _spring_work(walker: Walker, solution: Solution) -> float:
     return 0.5 * solution.parameters["knee_stiffness"] * (first**2 - last**2)
 
 
-def _sampled(walker: Walker, solution: Solution) -> tuple[dict[str, NDArray[Any]], FibresAlong]:
+def _sample(walker: Walker, solution: Solution) -> tuple[dict[str, NDArray[Any]], FibresAlong]:
     """All of `ARRAYS`, at equal distances of time, and fibres and tendons then."""
     phase, muscles = solution.phase, walker.muscles.names
     time = np.linspace(phase.t0, phase.tf, _SAMPLES)
@@ -177,10 +177,10 @@ def _sampled(walker: Walker, solution: Solution) -> tuple[dict[str, NDArray[Any]
         "time": time,
         "coordinates": np.array(walker.coordinates, dtype=str),
         "controls": np.array(controls, dtype=str),
-        "angles": stacked(values, walker.coordinates),
-        "speeds": stacked(values, walker.coordinates, "{}_speed"),
-        "excitations": stacked(values, controls, "{}" if walker.drives else "excitation_{}"),
-        "activations": stacked(values, muscles, "activation_{}"),
+        "angles": stack_values(values, walker.coordinates),
+        "speeds": stack_values(values, walker.coordinates, "{}_speed"),
+        "excitations": stack_values(values, controls, "{}" if walker.drives else "excitation_{}"),
+        "activations": stack_values(values, muscles, "activation_{}"),
         "fibre_lengths": along.fibre_length,
         "tendon_strains": along.tendon_strain,
     }

@@ -120,7 +120,7 @@ class WalkTrack:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
         walker = self._walker
         recording = self._reader.of_files(walker, scenario)
-        solution = self._solved(walker, recording)
+        solution = self._solve(walker, recording)
         if not solution.success:
             raise Diverged(solution.message, reason=solution.status.name.lower())
         walk = SolvedWalk(walker, solution, half=True)
@@ -137,12 +137,12 @@ class WalkTrack:
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
-    def _solved(self, walker: Walker, recorded_walk: RecordedWalk, *, check: bool = True) -> Solution:
+    def _solve(self, walker: Walker, recorded_walk: RecordedWalk, *, check: bool = True) -> Solution:
         """The walk of a walker; one with compliant tendons starts from the walk on rigid ones."""
         guess = recorded_guess(walker, recorded_walk)
         if walker.muscles.compliant:
             with step("walk on rigid tendons, to start from"):
-                on_rigid = self._solved(self._walker_on(Tendons()), recorded_walk, check=False)
+                on_rigid = self._solve(self._walker_on(Tendons()), recorded_walk, check=False)
             guess = Guess({"motion": with_tendon_forces(walker, on_rigid.phase)})
         weights = TrackingWeights(self.effort_weight, self.state_weight, self.force_weight)
         problem = tracked_walk(walker, GaitRanges(ranges=self.ranges), recorded_walk, weights)

@@ -68,7 +68,7 @@ class GaitError(ValueError):
         self.message = message
 
 
-def mirrored(name: str) -> str:
+def mirror_name(name: str) -> str:
     """The name of the same quantity of the other side; names without a side are their own."""
     return _SIDE.sub(lambda match: "_l" if match.group(1) == "r" else "_r", name)
 
@@ -141,15 +141,15 @@ def check_mirror(walker: Walker) -> None:
     ]
     for kind, entries in groups:
         for name, numbers in entries.items():
-            partner = mirrored(name)
+            partner = mirror_name(name)
             if partner not in entries:
                 raise GaitError(kind, f"'{name}' has no partner '{partner}' on the other side: {hint}")
             if not np.allclose(numbers, entries[partner], rtol=1e-6, atol=1e-9):
                 raise GaitError(kind, f"'{name}' and '{partner}' have different numbers: {hint}")
     for device in walker.devices:
         for name in device.moments:
-            if mirrored(name) not in device.moments:
-                raise GaitError("device", f"acts on '{name}' and not on '{mirrored(name)}': {hint}")
+            if mirror_name(name) not in device.moments:
+                raise GaitError("device", f"acts on '{name}' and not on '{mirror_name(name)}': {hint}")
 
 
 def check_contact(walker: Walker) -> None:
@@ -220,7 +220,7 @@ def excitations(walker: Walker) -> list[str]:
     return [f"excitation_{name}" for name in walker.muscles.names]
 
 
-def repeated(walker: Walker) -> list[str]:
+def periodic_names(walker: Walker) -> list[str]:
     """Names of what is the same after a cycle: coordinates but the forward one, speeds, activations, tendon forces,
     controls of drives."""
     coordinates, muscles = walker.coordinates, walker.muscles
@@ -231,8 +231,8 @@ def repeated(walker: Walker) -> list[str]:
 
 def mirror_constraints(walker: Walker) -> dict[str, Constraint]:
     """The second half of the cycle is the mirror image of the first."""
-    names = repeated(walker)
-    return {"cycle": periodic(names, mirror={name: mirrored(name) for name in names})}
+    names = periodic_names(walker)
+    return {"cycle": periodic(names, mirror={name: mirror_name(name) for name in names})}
 
 
 def distance(e: Ends) -> Any:
@@ -240,7 +240,7 @@ def distance(e: Ends) -> Any:
     return e.final[FORWARD] - e.initial[FORWARD]
 
 
-def powered(values: Sequence[Any], exponent: int) -> Any:
+def power_sum(values: Sequence[Any], exponent: int) -> Any:
     """The sum of the sizes of `values` to a power."""
     if exponent % 2 == 0:
         return sum((value**exponent for value in values), ca.SX(0))

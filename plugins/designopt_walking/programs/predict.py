@@ -22,7 +22,7 @@ from designopt_walking.programs.gait import (
     excitations,
     forward_range,
     mirror_constraints,
-    powered,
+    power_sum,
 )
 from designopt_walking.system import walking_system
 from designopt_walking.walker import Walker
@@ -48,7 +48,7 @@ class Effort:
 
         def rate(v: Symbols) -> Any:
             muscles = sum((w * v[n] ** self.exponent for w, n in zip(weights, names, strict=True)), ca.SX(0))
-            return muscles + powered([v[n] / self.torque_scale for n in walker.drives], self.exponent)
+            return muscles + power_sum([v[n] / self.torque_scale for n in walker.drives], self.exponent)
 
         return rate
 

@@ -84,8 +84,8 @@ class WalkPredictor:
         Raises `GaitError`.
         """
         check_speed(speed, self.gait, forward_range(self.walker))
-        phase = replace(self._stated.phases[0], data={"speed": speed}, start=self._phase_start(speed))
-        return replace(self._stated, phases=[phase])
+        phase = replace(self._problem_statement.phases[0], data={"speed": speed}, start=self._phase_start(speed))
+        return replace(self._problem_statement, phases=[phase])
 
     @cached_property
     def finer(self) -> WalkPredictor:
@@ -93,7 +93,7 @@ class WalkPredictor:
         return replace(self, mesh=replace(self.mesh, intervals=2 * self.mesh.intervals))
 
     @cached_property
-    def _easier(self) -> WalkPredictor | None:
+    def _easier_predictor(self) -> WalkPredictor | None:
         """The predictor with a smaller metabolic weight or pull, whose walks start those of this one: tracked walks do
         not lead to walks whose excitations count next to nothing, and with a pull forward to dear ones."""
         weight = self.effort.metabolic
@@ -110,7 +110,7 @@ class WalkPredictor:
         return replace(self, walker=self.on_rigid_tendons, gentler=gentler, on_rigid_tendons=None)
 
     @cached_property
-    def _stated(self) -> TrajectoryProblem:
+    def _problem_statement(self) -> TrajectoryProblem:
         """The statement of which all problems have the system and the functions."""
         return predicted_walk(self.walker, self.gait, self.effort, 1.0)
 
@@ -129,8 +129,8 @@ class WalkPredictor:
         def start(parameters: Mapping[str, float], rng: np.random.Generator | None) -> PhaseGuess:
             if rng is None and self.first is not None:
                 return with_tendon_forces(self.walker, self.first)
-            if rng is None and self._easier is not None:
-                return self._easier.solve(speed, parameters).phase
+            if rng is None and self._easier_predictor is not None:
+                return self._easier_predictor.solve(speed, parameters).phase
             if rng is None and self._rigid is not None:
                 return with_tendon_forces(self.walker, self._rigid.solve(speed, parameters).phase)
             return with_tendon_forces(self.walker, self.start(speed, rng).phase)
@@ -154,23 +154,23 @@ class WalkPredictor:
         """
         problem = replace(self.problem(speed), parameters=dict(parameters or {}))
         if near is not None:
-            solutions = [self._solved(problem, near)]
-        elif problem.parameters == self._least(problem):
+            solutions = [self._solve(problem, near)]
+        elif problem.parameters == self._least_parameters(problem):
             solutions = [self._neighbour(speed)]
         else:
-            solutions = [self._solved(problem, self._neighbour(speed)), *self._from_devices(problem, speed)]
+            solutions = [self._solve(problem, self._neighbour(speed)), *self._from_devices(problem, speed)]
         return self._best(problem, solutions, starts, seed)
 
     def confirmed(self, speed: float, parameters: Mapping[str, float], coarse: Solution, starts: int = 1) -> Solution:
         """The walk on twice the intervals near the `coarse` one of this predictor, or where none is found near it, from
         tracked walks, as on the coarse mesh."""
         problem = replace(self.problem(speed), parameters=dict(parameters))
-        near = self._near(problem, coarse, self.finer.mesh.intervals, WARM)
+        near = self._solve_near(problem, coarse, self.finer.mesh.intervals, WARM)
         if near.success or near.status is Status.CANCELLED:
             return near
         return self.finer.solve(speed, parameters, starts=starts)
 
-    def _near(self, problem: TrajectoryProblem, previous: Solution, intervals: int, iterations: int) -> Solution:
+    def _solve_near(self, problem: TrajectoryProblem, previous: Solution, intervals: int, iterations: int) -> Solution:
         """The walk on a mesh of `intervals` near the `previous` one of another mesh or cost, without its multipliers;
         it need not be solved."""
         mesh = self.mesh
@@ -186,10 +186,10 @@ class WalkPredictor:
         for shares in itertools.product(DEVICES, repeat=len(free_variables)) if free_variables else ():
             device = {v.name: v.low + share * (v.high - v.low) for v, share in zip(free_variables, shares, strict=True)}
             fixed = replace(problem, parameters={**problem.parameters, **device})
-            walk = self._solved(fixed, self._neighbour(speed))
-            yield self._solved(problem, walk) if walk.success else walk
+            walk = self._solve(fixed, self._neighbour(speed))
+            yield self._solve(problem, walk) if walk.success else walk
 
-    def _solved(self, problem: TrajectoryProblem, near: Solution | None) -> Solution:
+    def _solve(self, problem: TrajectoryProblem, near: Solution | None) -> Solution:
         """Warm from `near`, else cold; `Solution.warm_path` lists what was tried."""
         attempts: list[str] = []
         solution: Solution | None = None
@@ -214,7 +214,7 @@ class WalkPredictor:
         """`solution` with the errors of its intervals."""
         return with_interval_errors(self.problem(speed), solution)
 
-    def _least(self, problem: TrajectoryProblem) -> dict[str, float]:
+    def _least_parameters(self, problem: TrajectoryProblem) -> dict[str, float]:
         """The least parameters of the devices."""
         return {v.name: v.low for v in problem.variables if np.isfinite(v.low)}
 
@@ -223,23 +223,23 @@ class WalkPredictor:
         key = round(speed, 6)
         if key not in self._walks:
             problem = self.problem(speed)
-            problem = replace(problem, parameters=self._least(problem))
-            nearer = self._nearer(speed)
+            problem = replace(problem, parameters=self._least_parameters(problem))
+            nearer = self._nearer_speed_walk(speed)
             walk = self._near_easier(problem, speed) if nearer is None else None
-            self._walks[key] = self._solved(problem, nearer) if walk is None else walk
+            self._walks[key] = self._solve(problem, nearer) if walk is None else walk
         return self._walks[key]
 
     def _near_easier(self, problem: TrajectoryProblem, speed: float) -> Solution | None:
         """The walk near that with a smaller metabolic weight or pull; None without these, or if it is not solved."""
-        if self._easier is None or self.first is not None:
+        if self._easier_predictor is None or self.first is not None:
             return None
-        easier = self._easier.solve(speed, self._least(problem))
+        easier = self._easier_predictor.solve(speed, self._least_parameters(problem))
         if not easier.success:
             return None
-        walk = self._near(problem, easier, self.mesh.intervals, MOST)
+        walk = self._solve_near(problem, easier, self.mesh.intervals, MOST)
         return walk if walk.success or walk.status is Status.CANCELLED else None
 
-    def _nearer(self, speed: float) -> Solution | None:
+    def _nearer_speed_walk(self, speed: float) -> Solution | None:
         """The walk with the least parameters a step nearer to the usual speed; None where walks start there."""
         steps = math.ceil(round(abs(speed - USUAL_SPEED) / SPEED_STEP, 6))
         if self.first is not None or steps == 0:

@@ -19,6 +19,7 @@ from designopt.collocation import PhaseSolution
 from designopt.lazy import scipy
 from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
 from designopt.plugin import Quantity as Q
+from designopt_walking.programs.recorded_posture import RecordedPosture
 from designopt_walking.system import side_of
 from designopt_walking.walker import Walker
 
@@ -83,7 +84,7 @@ class RecordingReader:
         coordinates = [name for name in walker.coordinates if name not in self.unrecorded]
         motion = motion.radians([name for name in walker.angles if name in coordinates])
         if self.cutoff is not None:
-            motion = _filtered(motion, [motion.label(name, "value") for name in coordinates], self.cutoff)
+            motion = _filter_columns(motion, [motion.label(name, "value") for name in coordinates], self.cutoff)
         begin, end = self.window or (float(motion.time[0]), float(motion.time[-1]))
         if not begin < end:
             raise RecordingError(f"the window from {begin:g} to {end:g} s is empty")
@@ -133,7 +134,7 @@ class RecordingReader:
     def notes(self, walker: Walker, files: Mapping[str, Any]) -> list[str]:
         """What the readers of `files` replaced or assumed, and what a person would see in the curves. Raises
         `InvalidSetting` for an unreadable file."""
-        notes = []
+        notes, cause, sliding = [], *self._of_posture(walker, files)
         for name in WalkRecording.__annotations__:
             if (file := files.get(name)) is None:
                 continue
@@ -141,7 +142,8 @@ class RecordingReader:
                 table = read_table(file)
                 if name == "motion":
                     radians = table.radians([c for c in walker.angles if c not in self.unrecorded])
-                    table_notes = [*radians.notes, *pose_notes(radians, walker.model)]
+                    of_pose = [cause] if cause else pose_notes(radians, walker.model) or sliding
+                    table_notes = [*radians.notes, *of_pose]
                 else:
                     labels = [f"{prefix}y" for prefix in self.columns.values()]
                     total = sum((table.column(label) for label in labels), 0.0 * table.time)
@@ -151,13 +153,27 @@ class RecordingReader:
             notes += [f"{file.name}: {note}" for note in table_notes]
         return notes
 
+    def _of_posture(self, walker: Walker, files: Mapping[str, Any]) -> tuple[str, list[str]]:
+        """Why no foot stands in the recorded posture, or else notes on it; nothing of files that cannot be used."""
+        if files.get("motion") is None:
+            return "", []
+        try:
+            walk = self.of_files(walker, files)
+        except InvalidDesign:
+            return "", []
+        posture = RecordedPosture.sampled(walker, walk.time, walk.motion, walk.forces)
+        if not posture.has_feet:
+            return "", []
+        cause = posture.cause()
+        return cause, [] if cause else posture.notes()
+
 
 def root_mean_square(values: Any) -> float:
     """Of all `values`."""
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def _filtered(motion: TimeTable, labels: list[str], cutoff: float) -> TimeTable:
+def _filter_columns(motion: TimeTable, labels: list[str], cutoff: float) -> TimeTable:
     """The columns `labels` of `motion`, filtered."""
     steps = np.diff(motion.time)
     if np.ptp(steps) > 1e-3 * steps.mean():

@@ -17,7 +17,7 @@ from designopt.collocation import Constraint, Ends, Integral, Phase, PhaseGuess,
 from designopt.dynamics.system import Variable
 from designopt.evaluation_progress import step
 from designopt.lazy import casadi as ca
-from designopt_walking.programs.gait import GaitError, excitations, plain, powered, program_options, tendon_scales
+from designopt_walking.programs.gait import GaitError, excitations, plain, power_sum, program_options, tendon_scales
 from designopt_walking.programs.predict import Start
 from designopt_walking.programs.tendons import Tendons, with_tendon_forces
 from designopt_walking.system import walking_system
@@ -102,9 +102,9 @@ def squat_to_stand(walker: Walker, squat: Squat, start: Start | None = None) -> 
         start=start,
         scales=tendon_scales(walker),
         integrals={
-            "drives": Integral(lambda v: powered([v[n] for n in walker.drives], 2), unit="s"),
-            "activations": Integral(lambda v: powered([v[n] for n in activations], 2), unit="s"),
-            "excitations": Integral(lambda v: powered([v[n] for n in excitations(walker)], 2), unit="s"),
+            "drives": Integral(lambda v: power_sum([v[n] for n in walker.drives], 2), unit="s"),
+            "activations": Integral(lambda v: power_sum([v[n] for n in activations], 2), unit="s"),
+            "excitations": Integral(lambda v: power_sum([v[n] for n in excitations(walker)], 2), unit="s"),
         },
     )
 

@@ -16,7 +16,7 @@ from designopt_walking.programs.gait import (
     bounds_and_scales,
     excitations,
     mirror_constraints,
-    powered,
+    power_sum,
     program_options,
 )
 from designopt_walking.system import walking_system
@@ -80,7 +80,7 @@ def track_synthetic(walker: Walker, gait: GaitRanges, walk: SyntheticWalk, inter
         system,
         tf=DURATION,
         integrals={
-            "effort": Integral(lambda v: powered([v[n] for n in (*names, *walker.drives)], 2)),
+            "effort": Integral(lambda v: power_sum([v[n] for n in (*names, *walker.drives)], 2)),
             "distance": Integral(distance_from),
         },
         bounds=bounds,

@@ -17,7 +17,7 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import Quantity as Q
 from designopt_walking.muscles import muscle_states
 from designopt_walking.programs.gait import GaitError, plain
-from designopt_walking.system import stacked
+from designopt_walking.system import stack_values
 from designopt_walking.walker import Walker
 
 #: Strains at the maximum isometric force between which a tendon may be compliant: stiffer ones are rigid for any mesh,
@@ -123,9 +123,9 @@ class _OnRigidTendons:
         """See `PhaseGuess.at`."""
         values, muscles, coordinates = self.trajectories.at(fractions), self.walker.muscles, self.walker.coordinates
         (forces,) = _rigid_forces(self.walker)(
-            stacked(values, coordinates),
-            stacked(values, coordinates, "{}_speed"),
-            stacked(values, muscles.names, "activation_{}"),
+            stack_values(values, coordinates),
+            stack_values(values, coordinates, "{}_speed"),
+            stack_values(values, muscles.names, "activation_{}"),
         )
         forces = np.maximum(forces, LEAST_FORCE)
         return {**{f"tendon_force_{name}": forces[:, muscles.index(name)] for name in muscles.compliant}, **values}

@@ -28,7 +28,7 @@ from designopt_walking.programs.gait import (
     check_mirror,
     excitations,
     mirror_constraints,
-    powered,
+    power_sum,
 )
 from designopt_walking.programs.recording import RecordedWalk
 from designopt_walking.system import FASTEST, walking_system
@@ -77,7 +77,7 @@ class FollowedRecording:
         """The terms of the cost without their weights, for a phase."""
         controls, weight = [*excitations(self.walker), *self.walker.drives], self.walker.weight
         return {
-            "effort": Integral(lambda v: powered([v[n] for n in controls], 2)),
+            "effort": Integral(lambda v: power_sum([v[n] for n in controls], 2)),
             "states": Integral(lambda v: self._squares(v, self.walk.motion)),
             "contact": Integral(lambda v: self._squares(v, self.walk.forces) / weight),
         }

@@ -14,7 +14,7 @@ from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.observables import ORIGINS
 from designopt_walking.results.physics import failed_check_sentences, fibre_warnings
 from designopt_walking.results.recording import bands
-from designopt_walking.system import stacked
+from designopt_walking.system import stack_values
 
 #: Declaration of the arrays; feet are right and left.
 WALK_ARRAYS: Mapping[str, Array] = {
@@ -64,7 +64,7 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
     samples, walker = walk.samples, walk.walker
     observed, muscles = samples.observed, walker.muscles.names
     excitations, activations = (
-        stacked(samples.values, muscles, f"{kind}_{{}}") for kind in ("excitation", "activation")
+        stack_values(samples.values, muscles, f"{kind}_{{}}") for kind in ("excitation", "activation")
     )
     effort = samples.integral(excitations**2)
     fore_aft, ground_moments = walk.friction_samples
@@ -78,8 +78,8 @@ def walk_arrays(walk: SolvedWalk, recording: TimeTable | None = None) -> dict[st
         "percent": 100.0 * samples.time / walk.stride_time,
         "muscles": np.array(muscles, dtype=str),
         "coordinates": np.array(walker.coordinates, dtype=str),
-        "positions": stacked(samples.values, walker.coordinates),
-        "speeds": stacked(samples.values, walker.coordinates, "{}_speed"),
+        "positions": stack_values(samples.values, walker.coordinates),
+        "speeds": stack_values(samples.values, walker.coordinates, "{}_speed"),
         "activations": activations,
         "excitations": excitations,
         "forces": observed.force,

@@ -11,7 +11,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.collocation import PhaseSolution, Solution
 from designopt.collocation.statement.mesh import lagrange
-from designopt_walking.programs.gait import FORWARD, mirrored
+from designopt_walking.programs.gait import FORWARD, mirror_name
 from designopt_walking.results.observables import ORIGINS, Observables, observables
 from designopt_walking.walker import Walker
 
@@ -96,7 +96,7 @@ class SolvedWalk:
         if self.half:
             time, weights = np.append(time, time + duration), np.append(weights, weights)
             values = {n: np.append(v, w) for (n, v), w in zip(values.items(), self._second(values), strict=True)}
-        return WalkPoints(time, weights, values, self._observed(values))
+        return WalkPoints(time, weights, values, self._observables(values))
 
     @cached_property
     def stances(self) -> tuple[Stance, Stance]:
@@ -121,7 +121,7 @@ class SolvedWalk:
         values[FORWARD] = values[FORWARD] + np.where(later, self.stride, 0.0)
         weights = np.full(SAMPLES, cycle / (SAMPLES - 1))
         weights[[0, -1]] *= 0.5
-        return WalkPoints(time, weights, values, self._observed(values))
+        return WalkPoints(time, weights, values, self._observables(values))
 
     @cached_property
     def friction_samples(self) -> tuple[Floats, Floats]:
@@ -151,9 +151,9 @@ class SolvedWalk:
 
     def _second(self, values: Values) -> list[Floats]:
         """The values of the second half of a half cycle, in the order of `values`."""
-        return [values[mirrored(name)] + (self.step if name == FORWARD else 0.0) for name in values]
+        return [values[mirror_name(name)] + (self.step if name == FORWARD else 0.0) for name in values]
 
-    def _observed(self, values: Values) -> Observables:
+    def _observables(self, values: Values) -> Observables:
         return observables(self.walker, values, self.solution.parameters)
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
-from designopt_walking.system import stacked
+from designopt_walking.system import stack_values
 from designopt_walking.walker import Walker
 
 
@@ -25,8 +25,8 @@ class FibresAlong:
 
 def fibres_along(walker: Walker, values: Mapping[str, Floats]) -> FibresAlong:
     """Of a walker whose coordinates and tendon forces have these `values` (n,) by name."""
-    muscles, positions = walker.muscles, stacked(values, walker.coordinates)
-    results = _rows(walker)(positions, stacked(values, muscles.compliant, "tendon_force_{}"))
+    muscles, positions = walker.muscles, stack_values(values, walker.coordinates)
+    results = _rows(walker)(positions, stack_values(values, muscles.compliant, "tendon_force_{}"))
     return FibresAlong(*(array.reshape(len(positions), len(muscles.names)) for array in results))
 
 

@@ -14,7 +14,7 @@ from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_walking.metabolics import metabolic_rates
-from designopt_walking.system import foot_centres, foot_forces, side_of, stacked
+from designopt_walking.system import foot_centres, foot_forces, side_of, stack_values
 from designopt_walking.walker import Walker
 
 #: Origins of generalised forces, in the order of `Observables.moments`.
@@ -55,13 +55,13 @@ def observables(walker: Walker, values: Mapping[str, Floats], parameters: Mappin
     rows, controls, names = _rows(walker)
     muscles, coordinates = walker.muscles, walker.coordinates
     results = rows(
-        stacked(values, coordinates),
-        stacked(values, coordinates, "{}_speed"),
-        stacked(values, muscles.names, "activation_{}"),
-        stacked(values, muscles.names, "excitation_{}"),
-        stacked(values, muscles.compliant, "tendon_force_{}"),
-        stacked(values, muscles.compliant, "force_rate_{}"),
-        stacked(values, controls),
+        stack_values(values, coordinates),
+        stack_values(values, coordinates, "{}_speed"),
+        stack_values(values, muscles.names, "activation_{}"),
+        stack_values(values, muscles.names, "excitation_{}"),
+        stack_values(values, muscles.compliant, "tendon_force_{}"),
+        stack_values(values, muscles.compliant, "force_rate_{}"),
+        stack_values(values, controls),
         np.array([parameters[name] for name in names]),
     )
     n, k, m = len(results[0]), len(muscles.names), len(coordinates)

@@ -15,7 +15,7 @@ from designopt_walking.metabolics import BASAL
 from designopt_walking.results.cycle import SAMPLES, SolvedWalk
 from designopt_walking.results.observables import ORIGINS
 from designopt_walking.results.physics import CHECKS, MESH_CHANGE, OTHER_WALK, physics
-from designopt_walking.system import stacked
+from designopt_walking.system import stack_values
 
 #: The limits of the checks in words.
 _LIMITS = ", ".join(f"{name} {limit:g}" for name, (_, limit) in CHECKS.items())
@@ -142,7 +142,7 @@ def walk_outputs(walk: SolvedWalk) -> WalkOutputs:
     basal = BASAL * mass * walk.stride_time
     fore_aft = points.observed.ground_force[:, :, 0]
     power = device_power(walk)
-    activations = stacked(points.values, walk.walker.muscles.names, "activation_{}")
+    activations = stack_values(points.values, walk.walker.muscles.names, "activation_{}")
     outputs = {
         "objective": solution.objective,
         "effort": solution.terms.get("effort", solution.figures.get("effort", solution.objective)),
@@ -180,7 +180,7 @@ def solver_outputs(solution: Solution) -> dict[str, float]:
 def device_power(walk: SolvedWalk) -> Floats:
     """(n, m) W of the devices at each coordinate, at the points of the mesh."""
     points = walk.points
-    speeds = stacked(points.values, walk.walker.coordinates, "{}_speed")
+    speeds = stack_values(points.values, walk.walker.coordinates, "{}_speed")
     return np.asarray(points.observed.moments[:, ORIGINS.index("devices")] * speeds)
 
 

@@ -12,7 +12,7 @@ from designopt.counts import plural
 from designopt.plugin import Diverged
 from designopt_walking.results.cycle import SolvedWalk
 from designopt_walking.results.observables import ORIGINS
-from designopt_walking.system import stacked
+from designopt_walking.system import stack_values
 
 #: Relative errors above which a check fails: of the mean vertical force, the fore-aft impulse, the energy balance.
 FORCE_ERROR, IMPULSE_ERROR, ENERGY_ERROR = 1e-3, 5e-3, 1e-2
@@ -51,7 +51,7 @@ def physics(walk: SolvedWalk) -> dict[str, float]:
     total = observed.ground_force.sum(axis=1)
     along, normal = (walk.walker.mass * walk.walker.model.gravity[:2] / weight).tolist()
     pull = walk.walker.pull
-    speeds = stacked(points.values, walk.walker.coordinates, "{}_speed")
+    speeds = stack_values(points.values, walk.walker.coordinates, "{}_speed")
     powers = (observed.moments * speeds[:, None]).sum(axis=2)
     works = points.integral(powers)
     tendon_energy = observed.tendon_energy.sum(axis=1)

@@ -128,7 +128,7 @@ class WalkTrack3D:
     ) -> tuple[SpatialOutputs, dict[str, NDArray[Any]]]:
         """Solve for the walk. Raises `Diverged` without one, and for an implausible one."""
         recording = self._reader.of_files(self._walker, scenario)
-        walker = self._moving(recording)
+        walker = self._moving_walker(recording)
         degree = {"degree": 3} if self.scheme == "radau" else {}
         options = program_options(
             self.intervals,
@@ -173,7 +173,7 @@ class WalkTrack3D:
     def _joints(self) -> DrivenJoints:
         return DrivenJoints(self.torque, self.torques, self.springs)
 
-    def _moving(self, recorded_walk: RecordedWalk) -> Walker:
+    def _moving_walker(self, recorded_walk: RecordedWalk) -> Walker:
         """The walker that follows a recording: its muscles' paths are fitted near that. Raises `InvalidDesign`."""
         if self.muscles is None:
             return self._walker

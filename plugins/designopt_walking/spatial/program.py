@@ -20,7 +20,7 @@ from designopt_walking.programs.gait import (
     check_contact,
     excitations,
     motion_scales,
-    repeated,
+    periodic_names,
 )
 from designopt_walking.programs.recording import RecordedWalk
 from designopt_walking.programs.track import FollowedRecording, TrackingWeights
@@ -71,12 +71,12 @@ def followed_window(walker: Walker, walk: RecordedWalk, window: FollowedWindow) 
         tracking.system("xyz"),
         tf=walk.duration,
         bounds=bounds,
-        initial={name: _within(box, bounds.get(name)) for name, box in start.items()},
+        initial={name: _intersection(box, bounds.get(name)) for name, box in start.items()},
         scales={**dict.fromkeys(walker.coordinates, 1.0), **motion_scales(walker)},
         integrals=tracking.integrals,
         data=tracking.data,
     )
-    cycle = {"cycle": periodic([*repeated(walker), *excitations(walker)])} if window.cycle else {}
+    cycle = {"cycle": periodic([*periodic_names(walker), *excitations(walker)])} if window.cycle else {}
     return tracking.problem(phase, cycle)
 
 
@@ -110,11 +110,11 @@ def path_ranges(walker: Walker, walk: RecordedWalk) -> dict[str, tuple[float, fl
         if c.name in walk.motion and c.unit == "rad" and c.name not in in_space:
             angle = walk.motion[c.name]
             near = (float(angle.min()) - ROOM_OF_PATHS, float(angle.max()) + ROOM_OF_PATHS)
-            ranges[c.name] = _within(near, ranges[c.name])
+            ranges[c.name] = _intersection(near, ranges[c.name])
     return ranges
 
 
-def _within(box: tuple[float, float], bounds: tuple[float, float] | None) -> tuple[float, float]:
+def _intersection(box: tuple[float, float], bounds: tuple[float, float] | None) -> tuple[float, float]:
     """The part of a range inside of bounds."""
     return box if bounds is None else (max(box[0], bounds[0]), min(box[1], bounds[1]))
 

@@ -23,7 +23,7 @@ from designopt_walking.results.observables import ORIGINS
 from designopt_walking.results.outputs import solver_outputs
 from designopt_walking.results.physics import fibres_outside
 from designopt_walking.spatial.walker import floating
-from designopt_walking.system import foot_centres, foot_forces, stacked
+from designopt_walking.system import foot_centres, foot_forces, stack_values
 from designopt_walking.walker import Walker
 
 #: Instants of the arrays, both ends included.
@@ -177,7 +177,7 @@ class FollowedWalk:
         if not names:
             return {}
         values = self.phase.values
-        activations = stacked(values, names, "activation_{}")
+        activations = stack_values(values, names, "activation_{}")
         geometry = muscle_geometry(self.walker.model, {name: values[name] for name in self.walker.coordinates})
         rows = [geometry.coordinates.index(name) for name in self.walker.coordinates]
         arms = points.arms - geometry.arms[:, rows]
@@ -208,14 +208,14 @@ class FollowedWalk:
             "time": self.recording.begin + time,
             "percent": 100.0 * fractions,
             "coordinates": np.array(names, dtype=str),
-            "positions": stacked(values, names),
-            "speeds": stacked(values, names, "{}_speed"),
+            "positions": stack_values(values, names),
+            "speeds": stack_values(values, names, "{}_speed"),
             "recorded_positions": np.stack(
                 [np.stack([recorded_values.get(name, missing), missing], axis=1) for name in names], axis=1
             ),
             "muscles": np.array(walker.muscles.names, dtype=str),
-            "activations": stacked(values, walker.muscles.names, "activation_{}"),
-            "excitations": stacked(values, walker.muscles.names, "excitation_{}"),
+            "activations": stack_values(values, walker.muscles.names, "activation_{}"),
+            "excitations": stack_values(values, walker.muscles.names, "excitation_{}"),
             "forces": points.forces,
             **{f"{origin[:-1]}_moments": points.moments[:, i] for i, origin in enumerate(ORIGINS)},
             "ground_force": points.ground_force,
@@ -266,11 +266,11 @@ class FollowedWalk:
         """What follows from `values` (n,) by variable."""
         walker = self.walker
         residual, force, centre, depth, momentum, moments, *of_muscles = self._rows(
-            stacked(values, walker.coordinates),
-            stacked(values, walker.coordinates, "{}_speed"),
-            stacked(values, walker.coordinates, "{}_acceleration"),
-            stacked(values, tuple(walker.drives)),
-            stacked(values, walker.muscles.names, "activation_{}"),
+            stack_values(values, walker.coordinates),
+            stack_values(values, walker.coordinates, "{}_speed"),
+            stack_values(values, walker.coordinates, "{}_acceleration"),
+            stack_values(values, tuple(walker.drives)),
+            stack_values(values, walker.muscles.names, "activation_{}"),
         )
         n, m = residual.shape
         k = len(walker.muscles.names)

@@ -137,7 +137,7 @@ def torque_driven(model: OsimModel, feet: Feet, joints: DrivenJoints, ranges: Ra
 
     Raises `GaitError` for settings that name what the model does not have, and for a model with further forces.
     """
-    return _driven(replace(model, muscles=()), feet, joints, ranges)
+    return _driven_walker(replace(model, muscles=()), feet, joints, ranges)
 
 
 def muscle_driven(
@@ -150,7 +150,7 @@ def muscle_driven(
     except ValueError as error:
         raise GaitError("ranges", str(error)) from None
     model = replace(model, muscles=tuple(_with_settings(muscle, muscles) for muscle in model.muscles))
-    return _driven(model, feet, joints, ranges, fits)
+    return _driven_walker(model, feet, joints, ranges, fits)
 
 
 def _with_settings(muscle: OsimMuscle, settings: MuscleSettings) -> OsimMuscle:
@@ -162,7 +162,7 @@ def _with_settings(muscle: OsimMuscle, settings: MuscleSettings) -> OsimMuscle:
     return replace(muscle, min_control=settings.least_activation, shape=shape)
 
 
-def _driven(
+def _driven_walker(
     model: OsimModel, feet: Feet, joints: DrivenJoints, ranges: Ranges, fits: PolynomialPaths | None = None
 ) -> Walker:
     """The walker of a model with its muscles, whose path lengths are `fits`."""

@@ -55,7 +55,7 @@ def mass_properties(
     return MassProperties(mass, centre, tensor)
 
 
-def possible(properties: MassProperties) -> bool:
+def is_possible(properties: MassProperties) -> bool:
     """Whether a distribution of mass can have this tensor: Π = ½ tr(J) I - J is positive semidefinite."""
     lowest = float(np.linalg.eigvalsh(0.5 * np.trace(properties.tensor) * np.eye(3) - properties.tensor)[0])
     return properties.mass > 0.0 and lowest >= -1e-12 * float(np.trace(properties.tensor))

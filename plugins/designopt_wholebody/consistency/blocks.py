@@ -139,7 +139,7 @@ class Blocks:
 
     # ---------------------------------------------------------------------------------------------- solution
 
-    def factored(
+    def factorise(
         self, rows: tuple[Floats, Floats], inverse_metric: Floats, rigid_ease: float, ease: float
     ) -> FactoredBlocks:
         """The equations with `rows` of `rows_of`, ε = `rigid_ease` for rows of rigidity and `ease` for the others."""
@@ -189,7 +189,7 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class FactoredBlocks:
-    """What `Blocks.factored` prepared: one matrix, several right-hand sides."""
+    """What `Blocks.factorise` prepared: one matrix, several right-hand sides."""
 
     blocks: Blocks
     Jr: Floats

@@ -12,7 +12,7 @@ import numpy as np
 
 from designopt.arrays import Floats, Integers
 from designopt_wholebody.consistency.poses import Poses
-from designopt_wholebody.consistency.stacked import cross, dot, turned
+from designopt_wholebody.consistency.stacked import cross, dot, rotate
 from designopt_wholebody.constraints.rows import axis_in
 from designopt_wholebody.kinematics.tree import Link, NoTree, tree
 from designopt_wholebody.model.schema import GROUND, Joint
@@ -50,8 +50,8 @@ class JointGroup:
             for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):  # centre x unit vectors, and these
                 N[:, i, j], N[:, j, i], N[:, 3 + i, i] = -centre[:, k], centre[:, k], 1.0
             return N, r
-        a = turned(poses.rotation[self.parent], self.axis_parent)
-        b = turned(poses.rotation[self.child], self.axis_child)
+        a = rotate(poses.rotation[self.parent], self.axis_parent)
+        b = rotate(poses.rotation[self.child], self.axis_child)
         normal = cross(b, a)
         if self.type == "revolute":
             axes, turn = b[:, None], normal
@@ -83,7 +83,7 @@ def links_of(subject: Subject) -> tuple[JointGroup, ...]:
         at_child, at_parent, axis_child, axis_parent = np.zeros((4, len(links), 3))
         cosine = np.zeros(len(links))
         for k, link in enumerate(links):
-            at_child[k], at_parent[k] = (_local(subject, name, link.at) for name in (link.body, link.parent))
+            at_child[k], at_parent[k] = (_local_position(subject, name, link.at) for name in (link.body, link.parent))
             if kind in ("universal", "revolute"):
                 assert link.joint is not None
                 a, b = _axes(subject, joints[link.joint], link)
@@ -93,7 +93,7 @@ def links_of(subject: Subject) -> tuple[JointGroup, ...]:
     return tuple(joint_groups)
 
 
-def _local(subject: Subject, segment: str, landmark: str) -> Floats:
+def _local_position(subject: Subject, segment: str, landmark: str) -> Floats:
     """A landmark from the first point of a segment, in its axes; of the ground in the laboratory."""
     if segment == GROUND:
         return subject.landmarks[landmark]

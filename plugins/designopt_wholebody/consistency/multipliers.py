@@ -92,7 +92,7 @@ class MultiplierSearch:
         In increments, because multipliers of thousands would leave their round-off in the steps.
         """
         rows = self._rows(active)
-        factors = self.blocks.factored(rows, self.inverse_metric, 0.0, _PROXIMAL / self.weights.min())
+        factors = self.blocks.factorise(rows, self.inverse_metric, 0.0, _PROXIMAL / self.weights.min())
         step, change = factors.solve(self._pull(active, rows), -self.phi[active])
         size = np.linalg.norm(step, axis=1)
         near = size < NEAR

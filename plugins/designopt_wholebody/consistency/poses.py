@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats, Integers, Mask
-from designopt_wholebody.consistency.stacked import cross, product, turned
+from designopt_wholebody.consistency.stacked import cross, product, rotate
 from designopt_wholebody.subject import Subject
 
 
@@ -65,7 +65,7 @@ class Poses:
         R = np.stack([u, v, cross(u, v)], axis=2)
         points = shapes.point.sum(axis=1)
         middle = (shapes.point[:, :, 0] * shapes.local).sum(axis=1) / points[:, 0]
-        p = (shapes.point * triples).sum(axis=1) / points - turned(R, middle)
+        p = (shapes.point * triples).sum(axis=1) / points - rotate(R, middle)
         identity = np.broadcast_to(np.eye(3)[None, :, :, None], (1, *R.shape[1:]))
         rotation, translation = np.concatenate([R, identity]), np.concatenate([p, -origin[None]])
         return cls(shapes, origin, rotation, translation, _triples(shapes, rotation, translation)), is_left_handed
@@ -84,7 +84,7 @@ class Poses:
 
     def at(self, bodies: Integers, local: Floats) -> Floats:
         """(g, 3, f) points of `bodies` (g,) that are `local` (g, 3) from their first points, less `origin`."""
-        return np.asarray(turned(self.rotation[bodies], local) + self.origin_of_body[bodies])
+        return np.asarray(rotate(self.rotation[bodies], local) + self.origin_of_body[bodies])
 
     def moved(self, twists: Floats) -> Poses:
         """Poses after `twists` (b, 6, f); the ground stays."""

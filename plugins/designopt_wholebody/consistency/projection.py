@@ -13,7 +13,7 @@ from designopt.arrays import Floats
 from designopt_wholebody.consistency.links import JointGroup
 from designopt_wholebody.consistency.poses import Poses
 from designopt_wholebody.consistency.recursion import Recursion
-from designopt_wholebody.consistency.stacked import cross, dot, product, transposed, turned
+from designopt_wholebody.consistency.stacked import cross, dot, product, rotate, transposed
 
 
 class RecursiveProjection:
@@ -68,13 +68,13 @@ class RecursiveProjection:
             return N, r
         child, parent = omega[group.child], omega[group.parent]
         centre = poses.at(group.child, group.at_child)
-        moving = zdot[group.child, 0] + cross(child, turned(poses.rotation[group.child], group.at_child))
+        moving = zdot[group.child, 0] + cross(child, rotate(poses.rotation[group.child], group.at_child))
         r[:, :3] = cross(parent - child, moving)
         if group.type == "revolute":
             r[:, 3:] = cross(parent, child)
         elif group.type == "universal":
-            a = turned(poses.rotation[group.parent], group.axis_parent)
-            b = turned(poses.rotation[group.child], group.axis_child)
+            a = rotate(poses.rotation[group.parent], group.axis_parent)
+            b = rotate(poses.rotation[group.child], group.axis_child)
             adot, bdot = cross(parent, a), cross(child, b)
             left = dot(cross(parent, adot), b) + dot(a, cross(child, bdot)) + 2.0 * dot(adot, bdot)
             normal = cross(b, a)

@@ -61,13 +61,13 @@ class Projection:
 
     def velocities(self, q: Floats, qdot: Floats) -> Floats:
         """(f, n) for consistent q (f, n) and measured q̇ (f, n); NaN where either is."""
-        return self._projected(q, qdot, None)
+        return self._project(q, qdot, None)
 
     def accelerations(self, q: Floats, qdot: Floats, qddot: Floats) -> Floats:
         """(f, n) for consistent q and q̇ (f, n) and measured q̈ (f, n); NaN where any of them is."""
-        return self._projected(q, qddot, qdot)
+        return self._project(q, qddot, qdot)
 
-    def _projected(self, q: Floats, raw_rates: Floats, qdot: Floats | None) -> Floats:
+    def _project(self, q: Floats, raw_rates: Floats, qdot: Floats | None) -> Floats:
         rates = np.full(q.shape, np.nan)
         is_complete = np.isfinite(q).all(axis=1) & np.isfinite(raw_rates).all(axis=1)
         if qdot is not None:
@@ -84,7 +84,7 @@ class Projection:
                     rates[chunk] = recursive.accelerations(qdot[chunk], raw_rates[chunk])
         for chunk in _chunks(is_complete & ~rigid, _CHUNK):
             entries = constraints.entries(q[chunk])
-            factors = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, 0.0, _EASE)
+            factors = self._blocks.factorise(self._blocks.rows_of(entries, None), self._inverse, 0.0, _EASE)
             target = np.zeros((len(chunk), constraints.m))
             if qdot is not None:
                 target = -constraints.bias(q[chunk], qdot[chunk])

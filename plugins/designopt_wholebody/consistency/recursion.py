@@ -21,7 +21,7 @@ from designopt_wholebody.consistency.links import JointGroup, links_of
 from designopt_wholebody.consistency.loops import LoopClosures
 from designopt_wholebody.consistency.poses import Poses, Shapes
 from designopt_wholebody.consistency.relaxation import NEAR, relaxation
-from designopt_wholebody.consistency.stacked import product, solved, transposed
+from designopt_wholebody.consistency.stacked import product, solve_systems, transposed
 from designopt_wholebody.kinematics.tree import NoTree
 from designopt_wholebody.subject import Subject
 
@@ -73,7 +73,7 @@ class Recursion:
             return self._outwards(shares, len(H))[:-1, :, 0]
         twists = self._outwards([share for share in shares if share.carries], len(H))
         multipliers = self._multipliers(twists, rows, e)[None]
-        return self._outwards([share.summed(multipliers) for share in shares], len(H))[:-1, :, 0]
+        return self._outwards([share.with_multipliers(multipliers) for share in shares], len(H))[:-1, :, 0]
 
     def _inwards(self, H: Floats, g: Floats, motions: list[tuple[Floats, Floats]]) -> list[_Share]:
         """From the ends to the root: each segment passes H and g to its parent. Changes them."""
@@ -82,7 +82,7 @@ class Recursion:
             hessian, force = H[links.child], g[links.child] if carries else g[links.child, :, :1]
             force[:, :, 0] -= product(hessian, r[:, :, None])[:, :, 0]
             U, Nt, columns = product(hessian, N), transposed(N), force.shape[2]
-            y = solved(product(Nt, U), np.concatenate([product(Nt, force), transposed(U)], axis=2))
+            y = solve_systems(product(Nt, U), np.concatenate([product(Nt, force), transposed(U)], axis=2))
             transmitted_part = product(U, y)
             for k, parent in enumerate(links.parent):
                 H[parent] += hessian[k] - transmitted_part[k, :, columns:]
@@ -129,7 +129,7 @@ class _Share:
     free: Floats
     drag: Floats
 
-    def summed(self, multipliers: Floats) -> _Share:
+    def with_multipliers(self, multipliers: Floats) -> _Share:
         """With one column, in which the rows of loops have their `multipliers` (1, m, 1, f)."""
         if not self.carries:
             return self

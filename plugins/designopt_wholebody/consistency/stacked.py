@@ -26,7 +26,7 @@ def dot(a: Floats, b: Floats) -> Floats:
     return np.asarray(a[..., 0, :] * b[..., 0, :] + a[..., 1, :] * b[..., 1, :] + a[..., 2, :] * b[..., 2, :])
 
 
-def turned(R: Floats, x: Floats) -> Floats:
+def rotate(R: Floats, x: Floats) -> Floats:
     """(g, 3, frames) vectors R x of constant x (g, 3), for rotations R (g, 3, 3, frames)."""
     parts = (R[:, :, k] * x[:, k, None, None] for k in range(3))
     return np.asarray(next(parts) + next(parts) + next(parts))
@@ -46,7 +46,7 @@ def transposed(a: Floats) -> Floats:
     return a.swapaxes(1, 2)
 
 
-def solved(A: Floats, b: Floats) -> Floats:
+def solve_systems(A: Floats, b: Floats) -> Floats:
     """(g, k, c, frames) x of A x = b by Cholesky's method; A (g, k, k, frames) of few rows, b (g, k, c, frames).
 
     NaN where A is not positive definite.

@@ -42,12 +42,14 @@ class Constraints:
         chain = [] if products is None else self._chain(products)
         positions = {(int(rows.rows[e]), int(rows.columns[e])) for e in self._direct}
         entries = sorted(positions | {position for position, _, _ in chain})
-        where = {position: e for e, position in enumerate(entries)}
+        index_of_position = {position: e for e, position in enumerate(entries)}
         self.row_of = np.array([r for r, _ in entries], dtype=np.int64)
         self.column_of = np.array([c for _, c in entries], dtype=np.int64)
-        self._direct_to = np.array([where[int(rows.rows[e]), int(rows.columns[e])] for e in self._direct], dtype=int)
-        chain.sort(key=lambda link: where[link[0]])
-        target = np.array([where[position] for position, _, _ in chain], dtype=np.int64)
+        self._direct_to = np.array(
+            [index_of_position[int(rows.rows[e]), int(rows.columns[e])] for e in self._direct], dtype=int
+        )
+        chain.sort(key=lambda link: index_of_position[link[0]])
+        target = np.array([index_of_position[position] for position, _, _ in chain], dtype=np.int64)
         self._outer = np.array([e for _, e, _ in chain], dtype=np.int64)
         self._inner = np.array([e for _, _, e in chain], dtype=np.int64)
         self._sums = np.flatnonzero(np.r_[True, np.diff(target) > 0]) if len(target) else target

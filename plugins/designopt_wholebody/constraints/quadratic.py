@@ -78,7 +78,7 @@ class Quadratic:
     owners: Integers
     starts: Integers
 
-    def _varying(self, q: Floats) -> Floats:
+    def _varying_entries(self, q: Floats) -> Floats:
         """(f, terms' entries) what q (f, n) adds to the entries `owners`."""
         if not len(self.owners):
             return np.zeros((len(q), 0))
@@ -87,27 +87,27 @@ class Quadratic:
     def entries(self, q: Floats) -> Floats:
         """(f, entries) of the Jacobian for q (f, n)."""
         data = np.repeat(self.linear[None], len(q), axis=0)
-        data[:, self.owners] += self._varying(q)
+        data[:, self.owners] += self._varying_entries(q)
         return data
 
     def rates(self, qdot: Floats) -> Floats:
         """(f, entries) of the Jacobian's derivative by time for q̇ (f, n); it does not depend on q."""
         data = np.zeros((len(qdot), len(self.linear)))
-        data[:, self.owners] = self._varying(qdot)
+        data[:, self.owners] = self._varying_entries(qdot)
         return data
 
     def product(self, data: Floats, vector: Floats) -> Floats:
         """(f, m) Jacobian (as entries) times a vector (f, n)."""
-        return _summed(data * np.take(vector, self.columns, axis=1), self.rows, self.m)
+        return _sum_rows(data * np.take(vector, self.columns, axis=1), self.rows, self.m)
 
     def values(self, q: Floats) -> Floats:
         """(f, m) φ for q (f, n)."""
         data = np.repeat(self.linear[None], len(q), axis=0)
-        data[:, self.owners] += 0.5 * self._varying(q)
+        data[:, self.owners] += 0.5 * self._varying_entries(q)
         return self.product(data, q) + self.constant
 
 
-def _summed(values: Floats, rows: Integers, m: int) -> Floats:
+def _sum_rows(values: Floats, rows: Integers, m: int) -> Floats:
     """(f, m) sums of values (f, k) over equal `rows`, which are sorted."""
     total = np.zeros((len(values), m))
     if rows.size:
@@ -130,7 +130,7 @@ class QuadraticRows:
     def vector(self, zero: VectorExpression) -> None:
         """Three rows: an expression that must vanish."""
         for k in range(3):
-            row = self._new(float(zero.constant[k]))
+            row = self._new_row(float(zero.constant[k]))
             for offset, value in zero.triples.items():
                 self._add_linear(row, offset + k, value)
 
@@ -139,7 +139,7 @@ class QuadraticRows:
     ) -> None:
         """One row: aᵀ H b - value = 0, with `weights` H (3, 3), the identity where none are given."""
         H = np.eye(3) if weights is None else weights
-        row = self._new(float(a.constant @ H @ b.constant) - value)
+        row = self._new_row(float(a.constant @ H @ b.constant) - value)
         for k in range(3):
             for offset, factor in a.triples.items():
                 self._add_linear(row, offset + k, factor * float(H[k] @ b.constant))
@@ -150,7 +150,7 @@ class QuadraticRows:
                 for r, fr in b.triples.items():
                     self._add_product(row, p + int(i), r + int(j), fp * fr * float(H[i, j]))
 
-    def _new(self, constant: float) -> int:
+    def _new_row(self, constant: float) -> int:
         self._constant.append(constant)
         return len(self._constant) - 1
 
@@ -167,7 +167,7 @@ class QuadraticRows:
     def rows_of(self, n: int) -> Quadratic:
         """All rows stated so far, of n coordinates."""
         offsets = sorted({*self._linear, *self._terms})
-        where = {offset: e for e, offset in enumerate(offsets)}
+        index_of_offset = {offset: e for e, offset in enumerate(offsets)}
         owner_offsets = sorted(self._terms)
         sizes = [len(self._terms[offset]) for offset in owner_offsets]
         terms = [term for offset in owner_offsets for term in self._terms[offset].items()]
@@ -180,6 +180,6 @@ class QuadraticRows:
             linear=np.array([self._linear.get(offset, 0.0) for offset in offsets]),
             factors=np.array([f for _, f in terms]),
             sources=np.array([s for s, _ in terms], dtype=np.int64),
-            owners=np.array([where[offset] for offset in owner_offsets], dtype=np.int64),
+            owners=np.array([index_of_offset[offset] for offset in owner_offsets], dtype=np.int64),
             starts=np.cumsum([0, *sizes])[:-1].astype(np.int64) if sizes else np.zeros(0, dtype=np.int64),
         )

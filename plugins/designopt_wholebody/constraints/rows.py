@@ -42,19 +42,19 @@ class _RowBuilder:
             self._rigid(body)
         for name, joint in joints.items():
             getattr(self, f"_{joint.type}")(joint)
-            self._named(joint.type, name)
+            self._name_rows(joint.type, name)
         n = len(self.q)
         products = self.products.rows_of(n) if len(self.products) else None
         return Constraints(n, self.rows.rows_of(n + len(self.products)), tuple(self.names), products)
 
-    def _named(self, kind: str, owner: str, per_metre: float = 1.0) -> None:
+    def _name_rows(self, kind: str, owner: str, per_metre: float = 1.0) -> None:
         """Give the rows stated since the last call their name."""
         self.names.extend([RowName(kind, owner, per_metre)] * (len(self.rows) - len(self.names)))
 
     def _static(self, a: VectorExpression, b: VectorExpression) -> float:
         return float(a.value(self.q) @ b.value(self.q))
 
-    def _constant(self, a: VectorExpression, b: VectorExpression) -> None:
+    def _add_constant_product(self, a: VectorExpression, b: VectorExpression) -> None:
         """a · b keeps its static value."""
         self.rows.dot(a, b, self._static(a, b))
 
@@ -63,19 +63,19 @@ class _RowBuilder:
         if len(body.points) == 2:
             line = basic_point(body, 0) - basic_point(body, 1)
             length = float(np.sqrt(self._static(line, line)))
-            self._constant(line, line)
-            self._named("rigid", body.name, 0.5 / length)
+            self._add_constant_product(line, line)
+            self._name_rows("rigid", body.name, 0.5 / length)
         for vector in vectors:
             self.rows.dot(vector, vector, 1.0)
-        self._named("rigid", body.name, 0.5)
+        self._name_rows("rigid", body.name, 0.5)
         for i, first in enumerate(vectors):
             for second in vectors[i + 1 :]:
-                self._constant(first, second)
-        self._named("rigid", body.name)
+                self._add_constant_product(first, second)
+        self._name_rows("rigid", body.name)
         if len(body.points) == 2:
             for vector in vectors:
-                self._constant(vector, line)
-            self._named("rigid", body.name, 1.0 / length)
+                self._add_constant_product(vector, line)
+            self._name_rows("rigid", body.name, 1.0 / length)
 
     def _point(self, segment: str, landmark: str) -> VectorExpression:
         if segment == GROUND:
@@ -91,7 +91,7 @@ class _RowBuilder:
         self._spherical(joint)
         assert joint.axes is not None
         first, second = joint.axes
-        self._constant(axis(self.bodies[joint.proximal], first), axis(self.bodies[joint.distal], second))
+        self._add_constant_product(axis(self.bodies[joint.proximal], first), axis(self.bodies[joint.distal], second))
 
     def _revolute(self, joint: Joint) -> None:
         self._spherical(joint)

@@ -17,7 +17,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt_wholebody.consistency.rates import Motion
-from designopt_wholebody.dynamics.loads import GRAVITY, JointLoads, Loads, generalised
+from designopt_wholebody.dynamics.loads import GRAVITY, JointLoads, Loads, generalised_forces
 from designopt_wholebody.dynamics.rotation import angular_matrix
 from designopt_wholebody.kinematics.tree import Link, tree
 from designopt_wholebody.model.schema import GROUND
@@ -45,7 +45,7 @@ def inverse_dynamics(
     Raises `ValueError` for rods, which have no rotation about their line, and for numbers of frames that differ.
     """
     inverse = _Inverse.of_subject(subject)
-    return inverse.solved(motion, Loads.none(len(motion.q)) if loads is None else loads, method, gravity)
+    return inverse.solved(motion, Loads.zero(len(motion.q)) if loads is None else loads, method, gravity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class _Inverse:
         for start in range(0, len(ready), _CHUNK):
             chunk = ready[start : start + _CHUNK]
             q = motion.q[chunk]
-            missing = -generalised(self.subject, q, loads.at_frames(chunk), gravity)
+            missing = -generalised_forces(self.subject, q, loads.at_frames(chunk), gravity)
             for body, block in zip(self.subject.bodies.values(), M, strict=True):
                 missing[:, body.columns] += motion.qddot[chunk][:, body.columns] @ block
             wrenches[chunk] = methods[method](q, missing)

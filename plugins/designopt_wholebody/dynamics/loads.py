@@ -34,7 +34,7 @@ class Loads:
             )
 
     @staticmethod
-    def none(frames: int) -> Loads:
+    def zero(frames: int) -> Loads:
         """No loads at all."""
         return Loads((), np.zeros((frames, 0, 3)), np.zeros((frames, 0, 3)))
 
@@ -48,7 +48,7 @@ class Loads:
         return np.asarray(np.isfinite(self.force).all(axis=(1, 2)) & np.isfinite(self.moment).all(axis=(1, 2)))
 
 
-def generalised(subject: Subject, q: Floats, loads: Loads, gravity: Floats = GRAVITY) -> Floats:
+def generalised_forces(subject: Subject, q: Floats, loads: Loads, gravity: Floats = GRAVITY) -> Floats:
     """(f, n) generalised forces of weight and `loads` for q (f, n) (Nunes 2017, 2.31, 5.9; torques as Gᵀ h)."""
     Q = np.zeros_like(q)
     for body in subject.bodies.values():

@@ -70,12 +70,12 @@ class Accelerations:
         wrong = restoring + bias
         if self.formulation == "LP":
             return self._penalty(entries, Q, wrong)
-        return self._augmented(J, self._M + self.penalty * J.T @ J, Q, wrong)
+        return self._augmented_solution(J, self._M + self.penalty * J.T @ J, Q, wrong)
 
     def _penalty(self, entries: Floats, Q: Floats, wrong: Floats) -> Floats:
         """(M + Jᵀ α J) q̈ = Q - Jᵀ α (2 ξ ω φ̇ + ω² φ - c), written with λ = α (J q̈ + ...), body by body."""
         ease = 1.0 / self.penalty
-        factors = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, ease, ease)
+        factors = self._blocks.factorise(self._blocks.rows_of(entries, None), self._inverse, ease, ease)
         qddot, multipliers = factors.solve(Q[None], -wrong[None])
         self.multipliers = multipliers[0]
         return np.asarray(qddot[0])
@@ -91,7 +91,7 @@ class Accelerations:
         self.multipliers[self._rows] = x[n:]
         return np.asarray(x[:n])
 
-    def _augmented(self, J: Floats, T: Floats, Q: Floats, wrong: Floats) -> Floats:
+    def _augmented_solution(self, J: Floats, T: Floats, Q: Floats, wrong: Floats) -> Floats:
         """λ⁺ = λ + α (J q̈ + 2 ξ ω φ̇ + ω² φ - c) with the new q̈, until the bracket vanishes."""
         inverse = np.linalg.inv(T)
         left = np.inf

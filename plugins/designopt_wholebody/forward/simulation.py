@@ -8,7 +8,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt_wholebody.consistency.rates import Motion
-from designopt_wholebody.dynamics.loads import GRAVITY, Loads, generalised
+from designopt_wholebody.dynamics.loads import GRAVITY, Loads, generalised_forces
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations, Formulation
 from designopt_wholebody.forward.index_three import index_three
@@ -111,7 +111,7 @@ def replay(subject: Subject, motion: Motion) -> Floats:
     if len(run) < 4:
         return q
     time = motion.time[run] - motion.time[run[0]]
-    weight = generalised(subject, motion.q[run[:1]], Loads.none(1), GRAVITY)[0]
+    weight = generalised_forces(subject, motion.q[run[:1]], Loads.zero(1), GRAVITY)[0]
     forces = CubicSpline(time, motion.qddot[run] @ subject.mass_matrix() - weight)
     each = max(1, int(np.ceil(time[1] / _STEP - 1e-9)))
     trajectory = simulate(

@@ -52,7 +52,7 @@ def joint_angles(subject: Subject, q: Floats) -> JointAngles:
             values[np.flatnonzero(have)[regular]] = Rotation.from_matrix(relative[regular]).as_euler(angles.sequence)
         for k, (name, sign) in enumerate(angles.names.items()):
             names.append(f"{joint}.{name}")
-            columns.append(_unwrapped(sign * values[:, k]))
+            columns.append(_unwrap(sign * values[:, k]))
             gimbals.append(gimbal)
     if not names:
         return JointAngles((), np.zeros((len(q), 0)), np.zeros((len(q), 0), dtype=bool))
@@ -67,7 +67,7 @@ def _middle(R: Floats, sequence: str) -> Floats:
     return np.asarray(np.sqrt(np.maximum(0.0, 1.0 - sine**2)))
 
 
-def _unwrapped(values: Floats) -> Floats:
+def _unwrap(values: Floats) -> Floats:
     """Without jumps of a turn, across missing frames too."""
     continuous = values.copy()
     have = np.isfinite(values)

@@ -144,13 +144,13 @@ def _joint(joint: Joint, model: BodyModel, segments: dict[str, None], landmarks:
     yield from _unknown(("distal",), (joint.distal,), segments, "segment")
     if joint.proximal == joint.distal:
         yield Finding(("distal",), "a joint must connect two different segments")
-    required, possible = NEEDS[joint.type]
+    required_keys, possible = NEEDS[joint.type]
     default = Joint("spherical", "", "")
     for key in _OPTIONAL:
         is_stated = getattr(joint, key) != getattr(default, key)
-        if key in required and not is_stated:
+        if key in required_keys and not is_stated:
             yield Finding((), f"a joint of type {joint.type} needs '{key}'")
-        elif is_stated and key not in required and key not in possible:
+        elif is_stated and key not in required_keys and key not in possible:
             yield Finding((key,), f"a joint of type {joint.type} has no '{key}'")
     if joint.at is not None:
         yield from _unknown(("at",), (joint.at,), landmarks, "landmark")

@@ -9,7 +9,7 @@ from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.model.schema import BodyModel
 
 
-def bundled() -> tuple[str, ...]:
+def bundled_names() -> tuple[str, ...]:
     """Names of the bundled models."""
     folder = files("designopt_wholebody.model").joinpath("files")
     return tuple(sorted(p.name.removesuffix(".yaml") for p in folder.iterdir() if p.name.endswith(".yaml")))
@@ -17,7 +17,7 @@ def bundled() -> tuple[str, ...]:
 
 def content_of(name: str) -> bytes:
     """The file of a bundled model; raises `KeyError` with a sentence for an unknown name."""
-    model_names = bundled()
+    model_names = bundled_names()
     if name not in model_names:
         near = closest(name, model_names)
         hint = f"did you mean '{near}'?" if near else f"known: {', '.join(model_names)}"

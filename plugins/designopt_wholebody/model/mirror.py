@@ -53,11 +53,11 @@ def both_sides(model: BodyModel) -> BodyModel:
         model,
         landmarks=landmarks,
         derived=derived_landmarks,
-        segments=_doubled(model.segments, has_both),
-        joints=_doubled(model.joints, has_both, _joint),
-        springs=_doubled(model.springs, has_both),
-        contacts=_doubled(model.contacts, has_both),
-        angles=_doubled(model.angles, has_both, _angles),
+        segments=_both_sides(model.segments, has_both),
+        joints=_both_sides(model.joints, has_both, _joint),
+        springs=_both_sides(model.springs, has_both),
+        contacts=_both_sides(model.contacts, has_both),
+        angles=_both_sides(model.angles, has_both, _angles),
     )
     object.__setattr__(doubled_model, "mirrored", left_segments)
     return doubled_model
@@ -67,7 +67,7 @@ def _identity(left: T) -> T:
     return left
 
 
-def _doubled(entries: Mapping[str, T], has_both: bool, mirror: Callable[[T], T] = _identity) -> dict[str, T]:
+def _both_sides(entries: Mapping[str, T], has_both: bool, mirror: Callable[[T], T] = _identity) -> dict[str, T]:
     doubled_entries: dict[str, T] = {}
     for name, entry in entries.items():
         doubled_entries[name] = entry

@@ -53,19 +53,19 @@ def _with_base(root: Node, library: Library, left: int) -> Node:
         return root
     base_name = root.entries["based_on"][1].scalar
     if not isinstance(base_name, str):
-        raise _wrong(root, ("based_on",), "the name of a model is needed")
+        raise _file_error(root, ("based_on",), "the name of a model is needed")
     if not left:
-        raise _wrong(root, ("based_on",), f"more than {_MOST_BASES} models are derived from each other")
+        raise _file_error(root, ("based_on",), f"more than {_MOST_BASES} models are derived from each other")
     try:
         content = library(base_name)
     except KeyError as error:
-        raise _wrong(root, ("based_on",), str(error.args[0])) from None
+        raise _file_error(root, ("based_on",), str(error.args[0])) from None
     base = _with_base(parse_bytes(content, f"{base_name}.yaml"), library, left - 1)
     changes = {key: entry for key, entry in root.entries.items() if key not in ("based_on", "only", "without")}
-    return _chosen(base, root).overlaid(Node(root.span, entries=changes))
+    return _without_segments(base, root).overlaid(Node(root.span, entries=changes))
 
 
-def _chosen(base: Node, root: Node) -> Node:
+def _without_segments(base: Node, root: Node) -> Node:
     """`base` without the segments that `root` leaves out, and without what speaks of them."""
     assert root.entries is not None
     segments = _names(base, "segments")
@@ -75,11 +75,11 @@ def _chosen(base: Node, root: Node) -> Node:
             continue
         items = root.entries[key][1].items
         if items is None:
-            raise _wrong(root, (key,), "a list of segments is needed")
+            raise _file_error(root, (key,), "a list of segments is needed")
         for i, item in enumerate(items):
             if item.scalar not in segments:
                 message = f"the base has no segment '{item.scalar}'{nearest_or_all(str(item.scalar), segments)}"
-                raise _wrong(root, (key, i), message)
+                raise _file_error(root, (key, i), message)
         names = {str(item.scalar) for item in items}
         kept_segments = kept_segments & names if key == "only" else kept_segments - names
     gone = {*segments} - kept_segments
@@ -107,5 +107,5 @@ def _names(base: Node, section: str) -> Mapping[str, Any]:
     return (entry[1].entries or {}) if entry else {}
 
 
-def _wrong(root: Node, path: tuple[str | int, ...], message: str) -> StudyError:
+def _file_error(root: Node, path: tuple[str | int, ...], message: str) -> StudyError:
     return StudyError(issues([Finding(path, message)], root))

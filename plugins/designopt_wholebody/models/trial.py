@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
-from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.loads.tables import plates_from_table
 from designopt_recordings.plate import ForcePlate
@@ -21,7 +21,7 @@ from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_wholebody.dynamics.loads import JointLoads
-from designopt_wholebody.model.library import bundled, content_of, load_model
+from designopt_wholebody.model.library import bundled_names, content_of, load_model
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.model.schema import BodyModel
 from designopt_wholebody.models.trial_declarations import ARRAYS, TrialOutputs, TrialPreparation, TrialSource
@@ -30,7 +30,7 @@ from designopt_wholebody.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.synthetic.walk import walk
 from designopt_wholebody.trial.analysis import Settings, analyse
-from designopt_wholebody.trial.hidden_markers import NotRebuilt, rebuilt_error, without
+from designopt_wholebody.trial.hidden_markers import NotRebuilt, hide_marker, rebuilt_error
 from designopt_wholebody.trial.landmarks import static_subject
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, bundled_marker_set, read_marker_set
 
@@ -127,7 +127,7 @@ class WholebodyTrial:
         preparing = filled(TrialPreparation, design)
         if self._body is not None and "body" in design:
             raise InvalidDesign("the setting body_file replaces the input body: leave one of them out")
-        body = varied(self._body or chosen(preparing["body"]), cast(Mapping[str, float], preparing))
+        body = vary_body(self._body or bundled_model(preparing["body"]), cast(Mapping[str, float], preparing))
         try:
             subject, recording, truth = self._trial(body, preparing["grip"], filled(TrialSource, scenario))
             settings = Settings(
@@ -140,8 +140,8 @@ class WholebodyTrial:
                 max_gap=preparing["max_gap"],
                 inverse=self.inverse,
             )
-            markers = self._calibrated(filled(TrialSource, scenario)) if "recording" in scenario else OWN_NAMES
-            visible = recording if preparing["hidden"] == "none" else without(recording, preparing["hidden"])
+            markers = self._calibrate(filled(TrialSource, scenario)) if "recording" in scenario else OWN_NAMES
+            visible = recording if preparing["hidden"] == "none" else hide_marker(recording, preparing["hidden"])
             analysis = analyse(subject, visible, settings, markers)
             rebuilt = rebuilt_error(analysis, recording, visible)
             trial_analysis = AnalysedTrial(
@@ -155,16 +155,16 @@ class WholebodyTrial:
         if not analysis.complete_frames.any():
             counts = ", ".join(str(status) for status in np.unique(analysis.status))
             raise Diverged(f"no frame has joint loads (statuses {counts})", reason="no_frames")
-        if not trial_analysis.inner.any():
+        if not trial_analysis.inner_frames.any():
             count = len(analysis.complete_frames)
             text = f"of {count} frames, none with joint loads is at least {ENDS} frames from both ends"
             raise Diverged(text, reason="no_frames")
         return trial_analysis.outputs(rebuilt), trial_analysis.arrays(arrays)
 
-    def _calibrated(self, scenario: TrialSource) -> MarkerSet:
+    def _calibrate(self, scenario: TrialSource) -> MarkerSet:
         """The marker set with functional joints by the scenario's movement."""
         movement = scenario.get("functional")
-        return self._markers.calibrated(None if movement is None else _read(movement))
+        return self._markers.calibrate(None if movement is None else _read(movement))
 
     def _trial(
         self, body: BodyModel, grip: Literal["closed", "open"], scenario: TrialSource
@@ -180,7 +180,7 @@ class WholebodyTrial:
             mass = scenario.get("mass") or recording.parameters.get("Bodymass")
             if mass is None:
                 raise ValueError("the recording does not contain the mass of the subject; give mass")
-            return static_subject(body, _read(static), self._calibrated(scenario), float(mass)), recording, None
+            return static_subject(body, _read(static), self._calibrate(scenario), float(mass)), recording, None
         seed = scenario["seed"]
         if scenario["exercise"] == "walk":
             trial = walk(cycles=self.cycles, rate=self.rate, skin=self.skin, noise=self.noise, seed=seed)
@@ -202,7 +202,7 @@ def _read(file: InputFile) -> Recording:
 
 def _plates(file: InputFile) -> tuple[tuple[ForcePlate, ...], tuple[str, ...]]:
     """Plates of a table of ground reactions, and the notes of its reader."""
-    with about(file.name):
+    with errors_about(file.name):
         table = read_table(file)
         return plates_from_table(table), table.notes
 
@@ -237,14 +237,14 @@ _GROUPS = {
 }
 
 
-def chosen(name: str) -> BodyModel:
+def bundled_model(name: str) -> BodyModel:
     """The bundled model of this name; raises `InvalidDesign` for an unknown one."""
-    if name not in bundled():
-        raise InvalidDesign(f"there is no model '{name}'; known: {', '.join(bundled())}")
+    if name not in bundled_names():
+        raise InvalidDesign(f"there is no model '{name}'; known: {', '.join(bundled_names())}")
     return load_model(name)
 
 
-def varied(body: BodyModel, factors: Mapping[str, float]) -> BodyModel:
+def vary_body(body: BodyModel, factors: Mapping[str, float]) -> BodyModel:
     """The model with the masses of groups of segments and the radii of surfaces scaled by factors of a design.
 
     Tensors that are given scale with the mass.

@@ -45,7 +45,7 @@ class AnalysedTrial:
         return trial_cycles(self.analysis.motion.time, self.analysis.angles, self.cycle_angle)
 
     @cached_property
-    def inner(self) -> NDArray[np.bool_]:
+    def inner_frames(self) -> NDArray[np.bool_]:
         """(n,) frames with loads that are not at an end."""
         inner = self.analysis.complete_frames.copy()
         inner[:ENDS] = inner[-ENDS:] = False
@@ -54,12 +54,12 @@ class AnalysedTrial:
     @property
     def differences(self) -> Floats:
         """(k, 3) m of landmarks from the measured ones, where both are known."""
-        flat = self.analysis.differences[:, self.inner].reshape(-1, 3)
+        flat = self.analysis.differences[:, self.inner_frames].reshape(-1, 3)
         return flat[np.isfinite(flat).all(axis=1)]
 
     def outputs(self, rebuilt: float | None) -> TrialOutputs:
         """All outputs that are known; `rebuilt` m is the error of a hidden marker, if there is one."""
-        analysis, truth, inner = self.analysis, self.truth, self.inner
+        analysis, truth, inner = self.analysis, self.truth, self.inner_frames
         force = np.linalg.norm(analysis.loads.residual_force[inner], axis=1)
         torque = np.linalg.norm(analysis.loads.residual_torque[inner], axis=1)
         search = analysis.consistency

@@ -20,7 +20,7 @@ from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.subject import Subject, make_subject
-from designopt_wholebody.synthetic.synthetic_trial import Errors, SyntheticTrial, plate, recorded
+from designopt_wholebody.synthetic.synthetic_trial import Errors, SyntheticTrial, plate, record_trial
 
 Grip = Literal["closed", "open"]
 
@@ -51,17 +51,19 @@ def pushup(
     share; each plate's force is this with the smallest change that balances the motion exactly, at a fixed point of
     the hand or foot.
     """
-    subject, true = _true(grip, cycles, rate)
-    contact = _shared(subject, true, _HAND_SHARE)
+    subject, true = _true_motion(grip, cycles, rate)
+    contact = _shared_forces(subject, true, _HAND_SHARE)
     plates = []
     for k, name in enumerate(_CARRIED):
-        middle = _pressed(subject, true.q[:1], name)[0]
+        middle = _pressed_point(subject, true.q[:1], name)[0]
         plates.append(plate(name, middle, contact.force[:, k].copy(), contact.moment[:, k].copy(), rate))
-    return recorded(subject, true, contact, tuple(plates), rate, _PERIOD, Errors(skin, noise, (seed, grip == "open")))
+    return record_trial(
+        subject, true, contact, tuple(plates), rate, _PERIOD, Errors(skin, noise, (seed, grip == "open"))
+    )
 
 
 @lru_cache(maxsize=4)
-def _true(grip: Grip, cycles: int, rate: float) -> tuple[Subject, Motion]:
+def _true_motion(grip: Grip, cycles: int, rate: float) -> tuple[Subject, Motion]:
     """The subject and its motion."""
     subject = make_subject(load_model("wholebody21"))
     t = np.arange(round(cycles * _PERIOD * rate) + 1) / rate
@@ -133,7 +135,8 @@ def _guess(subject: Subject, grip: Grip, elbow: Floats) -> Floats:
         # hands flat, fingers towards the head, palms down: u down, v backwards
         flat = np.broadcast_to(np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]).T, humerus.shape)
         hand = flat @ _static(subject, f"hand_{side}").T
-        forearm = ulna @ rotation(_axis(subject, side), np.full(len(elbow), _pronation(grip) * sign))
+        pronation = float(np.deg2rad(150.0 if grip == "closed" else 110.0))
+        forearm = ulna @ rotation(_axis(subject, side), np.full(len(elbow), pronation * sign))
         inverse = turn.swapaxes(-1, -2)
         turns[f"glenohumeral_{side}"] = inverse @ humerus
         turns[f"elbow_{side}"] = humerus.swapaxes(-1, -2) @ ulna
@@ -146,10 +149,6 @@ def _guess(subject: Subject, grip: Grip, elbow: Floats) -> Floats:
     return posture(subject, turns, root_turn=turn, root_shift=shift)
 
 
-def _pronation(grip: Grip) -> float:
-    return float(np.deg2rad(150.0 if grip == "closed" else 110.0))
-
-
 def _axis(subject: Subject, side: str) -> Floats:
     line = subject.landmarks[f"EL_{side}"] - subject.landmarks[f"EU_{side}"]
     return np.asarray(line / np.linalg.norm(line))
@@ -159,7 +158,7 @@ def _static(subject: Subject, name: str) -> Floats:
     return subject.bodies[name].axes(subject.q0)
 
 
-def _shared(subject: Subject, true_motion: Motion, hand_share: float) -> Loads:
+def _shared_forces(subject: Subject, true_motion: Motion, hand_share: float) -> Loads:
     """Forces at four fixed points that balance the motion, closest to shares of the weight."""
     joint_loads = inverse_dynamics(subject, true_motion, method="velocity_transformation")
     assert subject.model.root is not None
@@ -168,7 +167,7 @@ def _shared(subject: Subject, true_motion: Motion, hand_share: float) -> Loads:
     total = joint_loads.residual_force
     about_origin = joint_loads.residual_torque + np.cross(at_root, total)
     frames = len(true_motion.q)
-    points = np.stack([_pressed(subject, true_motion.q, name) for name in _CARRIED], axis=1)
+    points = np.stack([_pressed_point(subject, true_motion.q, name) for name in _CARRIED], axis=1)
     nominal = np.array([hand_share, hand_share, 1.0 - hand_share, 1.0 - hand_share]) / 2.0
     prior = nominal[None, :, None] * total[:, None]
     A = np.zeros((frames, 6, 12))
@@ -183,7 +182,7 @@ def _shared(subject: Subject, true_motion: Motion, hand_share: float) -> Loads:
     return Loads(_CARRIED, force, np.cross(points, force))
 
 
-def _pressed(subject: Subject, q: Floats, name: str) -> Floats:
+def _pressed_point(subject: Subject, q: Floats, name: str) -> Floats:
     """(n, 3) where a hand or foot presses on its plate, on the ground."""
     body = subject.bodies[name]
     outline = subject.model.contacts[name]

@@ -42,7 +42,7 @@ class Errors:
     seed: Sequence[int]
 
 
-def recorded(
+def record_trial(
     subject: Subject,
     true_motion: Motion,
     contact_loads: Loads,

@@ -21,7 +21,7 @@ from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.subject import Subject, make_subject
-from designopt_wholebody.synthetic.synthetic_trial import Errors, SyntheticTrial, plate, recorded
+from designopt_wholebody.synthetic.synthetic_trial import Errors, SyntheticTrial, plate, record_trial
 
 STRIDE = 1.05  # m in a cycle
 PERIOD = 1.1  # s
@@ -47,17 +47,17 @@ def walk(
     One plate lies under each step. `skin` and `noise` are the markers' `Errors`. A cycle has the whole number of frames
     nearest to 1.1 s.
     """
-    subject, moving, frames = _true(cycles, rate)
+    subject, moving, frames = _true_motion(cycles, rate)
     contact, plates = _steps(subject, moving, frames, rate)
-    return recorded(subject, moving, contact, plates, rate, frames / rate, Errors(skin, noise, (seed, 2)))
+    return record_trial(subject, moving, contact, plates, rate, frames / rate, Errors(skin, noise, (seed, 2)))
 
 
 @lru_cache(maxsize=4)
-def _true(cycles: int, rate: float) -> tuple[Subject, Motion, int]:
+def _true_motion(cycles: int, rate: float) -> tuple[Subject, Motion, int]:
     """The subject, its motion, and the frames of a cycle."""
     subject, sway = _swaying()
     frames = round(PERIOD * rate)
-    return subject, _repeated(subject, _cycle(subject, _resampled(sway, frames), rate), cycles), frames
+    return subject, _repeat(subject, _cycle(subject, _resample(sway, frames), rate), cycles), frames
 
 
 @lru_cache(maxsize=1)
@@ -67,7 +67,7 @@ def _swaying() -> tuple[Subject, Floats]:
     sway = np.zeros((_COARSE, 2))
     for _ in range(_CORRECTIONS):
         moving = _cycle(subject, sway, _COARSE / PERIOD)
-        away = _carried(subject, np.arange(_COARSE) / _COARSE)[0] - _pressure(subject, moving)[0]
+        away = _foot_pressures(subject, np.arange(_COARSE) / _COARSE)[0] - _pressure(subject, moving)[0]
         sway = sway + _pendulum(away[:, [0, 2]])
     return subject, sway
 
@@ -116,7 +116,7 @@ def _feet(subject: Subject, phase: Floats) -> dict[str, tuple[Floats, Floats]]:
     return foot_motions
 
 
-def _carried(subject: Subject, phase: Floats) -> tuple[Floats, Floats, Floats]:
+def _foot_pressures(subject: Subject, phase: Floats) -> tuple[Floats, Floats, Floats]:
     """(n, 3) centre of pressure, (n, 2) shares of the feet, (n, 2, 3) their own centres, at `phase` of the right foot.
 
     A foot is loaded while it rolls onto its sole and unloaded while the other one does; its own centre of pressure goes
@@ -140,7 +140,7 @@ def _cycle(subject: Subject, sway: Floats, rate: float) -> Motion:
     """Motion (n frames) over one cycle with the sway (n, 2) m of the trunk, forwards and to the right."""
     frames = len(sway)
     phase = np.arange(frames) / frames
-    q = _consistent(subject, phase, sway)
+    q = _consistent_coordinates(subject, phase, sway)
     pad = 4  # derivatives reach over two frames to either side
     k = np.arange(-pad, frames + pad)
     longer = q[k % frames] + (STRIDE * (k // frames))[:, None] * _forward(subject)
@@ -157,7 +157,7 @@ def _forward(subject: Subject) -> Floats:
     return direction
 
 
-def _consistent(subject: Subject, phase: Floats, sway: Floats) -> Floats:
+def _consistent_coordinates(subject: Subject, phase: Floats, sway: Floats) -> Floats:
     """(n, N) consistent coordinates: a guess by two-link geometry of the legs, moved onto the paths of the feet."""
     feet = _feet(subject, phase)
     guess = _guess(subject, phase, sway, feet)
@@ -254,7 +254,7 @@ def _pendulum(away: Floats) -> Floats:
     return np.asarray(np.fft.irfft(spectrum / (1.0 + 0.95 / 9.81 * harmonic**2)[:, None], len(away), axis=0))
 
 
-def _resampled(sway: Floats, frames: int) -> Floats:
+def _resample(sway: Floats, frames: int) -> Floats:
     """The sway at another number of frames of the cycle."""
     spectrum = np.fft.rfft(sway, axis=0)[: _HARMONICS + 1] * (frames / len(sway))
     spectrum_of_frames = np.zeros((frames // 2 + 1, 2), dtype=complex)
@@ -263,7 +263,7 @@ def _resampled(sway: Floats, frames: int) -> Floats:
     return np.asarray(np.fft.irfft(spectrum_of_frames, frames, axis=0))
 
 
-def _repeated(subject: Subject, cycle: Motion, cycles: int) -> Motion:
+def _repeat(subject: Subject, cycle: Motion, cycles: int) -> Motion:
     """The motion over several cycles, each a stride further, up to the first frame of the next."""
     frames = len(cycle.q)
     k = np.arange(cycles * frames + 1)
@@ -276,7 +276,7 @@ def _steps(subject: Subject, motion: Motion, frames: int, rate: float) -> tuple[
     """Loads of both feet, which balance the motion, and a plate for every step."""
     point, force, free = _pressure(subject, motion)
     phase = np.arange(len(point)) / frames
-    carried_point, shares, centres = _carried(subject, phase)
+    carried_point, shares, centres = _foot_pressures(subject, phase)
     centres = centres + (point - carried_point)[:, None]
     forces = shares[:, :, None] * force[:, None]
     moments = np.cross(centres, forces) + shares[:, :, None] * free[:, None]

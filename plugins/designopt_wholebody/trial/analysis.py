@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from designopt_recordings.frames import FrameStatus, worst
+from designopt_recordings.frames import FrameStatus, worst_status
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.filters import lowpass
 
@@ -125,11 +125,11 @@ def analyse(
         positions = {name: lowpass(p, recording.rate, settings.cutoff) for name, p in positions.items()}
     raw = raw_coordinates(subject, positions)
     load_cutoff = settings.cutoff if settings.load_cutoff is None else settings.load_cutoff
-    unfiltered = settings.preparation in ("raw", "consistent") and settings.load_cutoff is None
+    is_unfiltered = settings.preparation in ("raw", "consistent") and settings.load_cutoff is None
     plates = plate_loads(
-        subject, recording, replace(landmarks, positions=positions), cutoff=None if unfiltered else load_cutoff
+        subject, recording, replace(landmarks, positions=positions), cutoff=None if is_unfiltered else load_cutoff
     )
-    status = worst(landmarks.status, plates.status)
+    status = worst_status(landmarks.status, plates.status)
     q, consistency = raw, None
     if "consistent" in steps:
         contacts = _contacts(subject, raw, plates) if settings.hold_contacts else None
@@ -142,7 +142,7 @@ def analyse(
             contacts=contacts,
             tolerance=settings.tolerance,
         )
-        status = worst(status, np.where(landmarks.status >= 100, 0, consistency.status))
+        status = worst_status(status, np.where(landmarks.status >= 100, 0, consistency.status))
         q = consistency.q
     if steps[-1] == "filtered" and len(steps) > 1:
         q = lowpass(q, recording.rate, settings.cutoff)
@@ -152,7 +152,7 @@ def analyse(
     loads = inverse_dynamics(subject, moving, plates.loads, method=settings.inverse)
     doubtful = (landmarks.status > 0) | ~np.isfinite(q[:, 0])
     frames = reach(recording.rate, settings.cutoff if "filtered" in steps else None)
-    status = worst(status, neighbour_status(doubtful, frames))
+    status = worst_status(status, neighbour_status(doubtful, frames))
     return Analysis(subject, settings, landmarks, raw, consistency, moving, plates, loads, status)
 
 

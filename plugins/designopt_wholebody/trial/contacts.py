@@ -30,7 +30,6 @@ def plate_loads(
     landmarks: Landmarks,
     *,
     cutoff: float | None = None,
-    threshold: float = 20.0,
 ) -> PlateLoads:
     """Loads of all plates at the frames of `recording`, filtered at `cutoff` Hz, on the model's contact segments.
 
@@ -41,7 +40,7 @@ def plate_loads(
     outlines = {name: list(columns_of_plate) for name, columns_of_plate in subject.model.contacts.items()}
     frames = len(recording.time)
     if not recording.plates or not outlines:
-        return PlateLoads(Loads.none(frames), np.zeros(frames, dtype=np.int64), ())
+        return PlateLoads(Loads.zero(frames), np.zeros(frames, dtype=np.int64), ())
     names = list(dict.fromkeys(name for columns_of_plate in outlines.values() for name in columns_of_plate))
     markers = np.stack([landmarks.positions[name] for name in names], axis=1)
     markers[~np.isfinite(markers).all(axis=(1, 2))] = np.nan  # what is left of an outline decides nothing
@@ -51,7 +50,7 @@ def plate_loads(
     status = np.zeros(frames, dtype=np.int64)
     bearings = []
     for plate in recording.plates:
-        load = load_at(plate, recording.time, cutoff=cutoff, threshold=threshold)
+        load = load_at(plate, recording.time, cutoff=cutoff)
         bearing = bearing_segment(landmark_recording, plate, load, outlines)
         bearings.append(bearing)
         status = np.maximum(status, bearing.status)

@@ -14,7 +14,7 @@ class NotRebuilt(ValueError):
     """A hidden marker has no place: its segment has too few others."""
 
 
-def without(recording: Recording, marker: str) -> Recording:
+def hide_marker(recording: Recording, marker: str) -> Recording:
     """The recording with one marker missing in the middle half of its frames."""
     hidden = recording.marker(marker).copy()
     hidden[_middle(recording)] = np.nan

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from designopt_recordings.frames import FrameStatus
-from designopt_recordings.gaps.fill import interpolated
+from designopt_recordings.gaps.fill import interpolate_gaps
 from designopt_recordings.gaps.rigid import fit
 from designopt_recordings.recording import Recording
 
@@ -37,7 +37,7 @@ def static_subject(model: BodyModel, static_recording: Recording, markers: Marke
     Raises `SubjectError` for landmarks that the recording does not give, and where no frame has all of them.
     """
     model = markers.with_clusters(model)
-    positions = markers.placed(static_recording, tuple(model.landmarks))
+    positions = markers.place_landmarks(static_recording, tuple(model.landmarks))
     visible = {name: p for name, p in positions.items() if np.isfinite(p).all(axis=1).any()}
     if missing := [name for name in positions if name not in visible]:
         raise SubjectError(f"landmark '{missing[0]}' is missing in all frames of the static recording")
@@ -77,7 +77,7 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, m
     landmarks do not change. Raises `ValueError` for a landmark that cannot be placed.
     """
     model = subject.model
-    marker_positions = markers.placed(recording, tuple(model.landmarks))
+    marker_positions = markers.place_landmarks(recording, tuple(model.landmarks))
     marker_landmarks = tuple(name for name, p in marker_positions.items() if np.isfinite(p).all(axis=1).any())
     frames = len(recording.time)
     status = np.zeros(frames, dtype=np.int64)
@@ -90,7 +90,7 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, m
     gaps = {name: int(np.isnan(positions[name][:, 0]).sum()) for name in marker_landmarks if max_gap > 0.0}
     for name in sorted(gaps, key=gaps.__getitem__):
         if np.isnan(positions[name]).any():
-            positions[name], gaps_filled = interpolated(recording.time, positions[name], max_gap)
+            positions[name], gaps_filled = interpolate_gaps(recording.time, positions[name], max_gap)
             status[gaps_filled] = FrameStatus.INTERPOLATED
             _complete_all(subject, positions, status, marker_landmarks)
     positions = with_derived(model, positions)
@@ -136,14 +136,14 @@ def _complete(
         return
     all_positions = with_derived(model, positions)
     visible = [name for name in body.local if name in all_positions]
-    rebuilt = _rebuilt(body.local, visible, all_positions, len(status), lacking)
+    rebuilt = _rebuild(body.local, visible, all_positions, len(status), lacking)
     for name in lacking:
         positions[name][gaps[name]] = rebuilt[name][gaps[name]]
         if name in marker_landmarks:
             status[gaps[name]] = np.maximum(status[gaps[name]], FrameStatus.REBUILT)
 
 
-def _rebuilt(
+def _rebuild(
     local: Mapping[str, Floats], visible: list[str], positions: Mapping[str, Floats], frames: int, lacking: list[str]
 ) -> dict[str, Floats]:
     """(frames, 3) of each of `lacking`; NaN with fewer than three landmarks of the segment."""
@@ -180,7 +180,7 @@ def raw_coordinates(subject: Subject, landmarks: Mapping[str, Floats]) -> Floats
         triples = [all_positions[point] for point in body.points]
         if frame is not None:
             if model.segments[name].pose == "fit":
-                axes = _fitted(body, [n for n in body.local if n in model.landmarks], all_positions, frames)
+                axes = _fit_attitudes(body, [n for n in body.local if n in model.landmarks], all_positions, frames)
             else:
                 axes = axes_of(frame, all_positions, mirrored=body.mirrored)
             triples.extend(axes[..., "uvw".index(v)] for v in body.vectors)
@@ -188,7 +188,7 @@ def raw_coordinates(subject: Subject, landmarks: Mapping[str, Floats]) -> Floats
     return q
 
 
-def _fitted(body: BodySegment, names: list[str], all_positions: Mapping[str, Floats], frames: int) -> Floats:
+def _fit_attitudes(body: BodySegment, names: list[str], all_positions: Mapping[str, Floats], frames: int) -> Floats:
     """(frames, 3, 3) attitude of a segment by the rigid fit of its landmarks to the static shape; NaN where missing."""
     axes = np.full((frames, 3, 3), np.nan)
     points = np.stack([all_positions[name] for name in names], axis=1)

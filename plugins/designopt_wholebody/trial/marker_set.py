@@ -135,7 +135,7 @@ class MarkerSet:
     )
     static: Annotated[tuple[str, ...], Q("", "markers that a trial may lack: those of the static posture alone")] = ()
 
-    def calibrated(self, movement: Recording | None) -> MarkerSet:
+    def calibrate(self, movement: Recording | None) -> MarkerSet:
         """The set with its functional joints at the places that a `movement` gives, on the markers that carry them.
 
         Raises `ValueError` for a missing movement, and for one that does not determine them.
@@ -152,7 +152,7 @@ class MarkerSet:
         for name, landmark in functional.items():
             assert movement is not None
             try:
-                joints[name] = _calibrated(landmark, movement)
+                joints[name] = _calibrate(landmark, movement)
             except ValueError as error:
                 raise ValueError(f"marker set '{self.marker_set}': landmark '{name}': {error}") from None
         return replace(self, landmarks={**self.landmarks, **joints})  # type: ignore[dict-item]
@@ -172,7 +172,7 @@ class MarkerSet:
         object.__setattr__(extended_model, "mirrored", model.mirrored)
         return extended_model
 
-    def placed(self, recording: Recording, names: tuple[str, ...]) -> dict[str, Floats]:
+    def place_landmarks(self, recording: Recording, names: tuple[str, ...]) -> dict[str, Floats]:
         """(n, 3) positions m of the `names` landmarks in the recording; NaN for missing markers.
 
         Landmarks by markers of the static posture that the recording lacks are left out. Raises `ValueError` for other
@@ -207,7 +207,7 @@ class MarkerSet:
             ahead = middle - np.mean([marker(name) for name in source.posterior], axis=0)
             width, depth = (_size(line) for line in (right - left, ahead))
             leg = sum(_size(marker(b) - marker(a)) for a, b in pairwise(source.leg))
-            return _inside(middle, right - left, ahead, source.offset(width, depth, leg))
+            return _offset_position(middle, right - left, ahead, source.offset(width, depth, leg))
         if isinstance(source, CarriedLandmark):
             return carried(source.reference, np.stack([marker(name) for name in source.markers], axis=1), source.point)
         if isinstance(source, FunctionalLandmark):
@@ -216,10 +216,10 @@ class MarkerSet:
         if isinstance(source, Offset):
             return np.asarray(middle + source.by * _unit(marker(source.along[1]) - marker(source.along[0])))
         right, ahead = (marker(pair[1]) - marker(pair[0]) for pair in (source.right, source.forward))
-        return _inside(middle, right, ahead, source.by)
+        return _offset_position(middle, right, ahead, source.by)
 
 
-def _calibrated(source: FunctionalLandmark, movement: Recording) -> CarriedLandmark:
+def _calibrate(source: FunctionalLandmark, movement: Recording) -> CarriedLandmark:
     """The landmark on the proximal markers."""
     joint = functional_joint(movement, source.proximal, source.distal, hinge=source.functional == "axis")
     if not source.near:
@@ -252,7 +252,7 @@ def _markers_of(source: Placed | CarriedLandmark) -> tuple[str, ...]:
     return (*source.at, *(marker for pair in directions for marker in pair))
 
 
-def _inside(middle: Floats, right: Floats, forward: Floats, by: tuple[float, float, float]) -> Floats:
+def _offset_position(middle: Floats, right: Floats, forward: Floats, by: tuple[float, float, float]) -> Floats:
     """(n, 3) places beside `middle` by m forwards, upwards and to the right; forwards is made perpendicular."""
     right = _unit(right)
     ahead = _unit(forward - np.einsum("fi,fi->f", forward, right)[:, None] * right)

@@ -65,7 +65,9 @@ def count(name: str) -> Count:
 
 
 def solved_guesses(optimum: float = 5.0 * math.pi) -> tuple[int, int]:
-    """How many of `GUESSES` lead the oscillator in least time to its optimum: ours, and by hand."""
+    """How many of `GUESSES` lead the oscillator in least time to its optimum or a better one: ours, and by hand.
+
+    On 50 intervals the program has an optimum of 15.598 s beside that of 15.712 s near the oscillator's (5 pi s)."""
     problem = hard_starts.oscillator()
     program = Program(problem, Options(intervals=50))
     by_hand = ByHand(problem, 50, "duration", optimum)
@@ -74,8 +76,8 @@ def solved_guesses(optimum: float = 5.0 * math.pi) -> tuple[int, int]:
         guess = perturbed(problem, None, np.random.default_rng([0, i]))
         solution = program.solve(guess=guess)
         hand_optimum = by_hand.solve_from(guess.phases[problem.phases[0].name], guess.parameters)
-        ours += solution.success and abs(solution.objective / optimum - 1.0) <= 2e-3
-        theirs += hand_optimum is not None and abs(hand_optimum / optimum - 1.0) <= 2e-3
+        ours += solution.success and solution.objective <= 1.002 * optimum
+        theirs += hand_optimum is not None and hand_optimum <= 1.002 * optimum
     return ours, theirs
 
 

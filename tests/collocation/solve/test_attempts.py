@@ -95,6 +95,34 @@ def test_the_attempt_with_an_adaptive_barrier_has_the_iterations_that_are_left()
     assert Program(problem, replace(QUICK, max_iterations=50)).solve(guess=guess).attempts == ()
 
 
+def test_a_program_with_a_free_time_is_last_solved_with_a_small_scale_of_it() -> None:
+    """A body on ice from a guess of 71.8 s; the iterate is in the program's own scales."""
+    problem = hard_starts.hovercraft()
+    guess = perturbed(problem, None, np.random.default_rng([0, 10]))
+    program = Program(problem, QUICK)
+    solution = program.solve(guess=guess)
+    transcription = program.transcription
+    tf = transcription.layout.phases[0].times["tf"]
+
+    assert [a.way for a in solution.attempts] == ["as stated", "adaptive barrier", "small scales of free times"]
+    assert solution.objective == pytest.approx(program.solve(guess=Guess.from_solution(solution)).objective, rel=1e-7)
+    assert solution.objective == pytest.approx(
+        transcription.shift[tf] + transcription.scale[tf] * solution.iterate.x[tf], rel=1e-12
+    )
+    assert program.solve(warm="full", previous=solution).iterations < 10
+
+
+def test_the_attempt_with_a_small_scale_has_the_iterations_that_are_left_and_leaves_stated_scales() -> None:
+    problem = hard_starts.hovercraft()
+    guess = perturbed(problem, None, np.random.default_rng([0, 10]))
+    with_scale = Program(problem, replace(QUICK, scales={"tf": 49.95})).solve(guess=guess)
+    first, second, _ = (a.iterations for a in Program(problem, QUICK).solve(guess=guess).attempts)
+    limited = Program(problem, replace(QUICK, max_iterations=first + second + 5)).solve(guess=guess)
+
+    assert [a.way for a in with_scale.attempts] == ["as stated", "adaptive barrier"]
+    assert [a.iterations for a in limited.attempts] == [first, second, 5]
+
+
 @pytest.mark.parametrize("strategy", ["monotone", "adaptive"])
 def test_a_stated_barrier_is_not_tried_again_under_another_name(strategy: str) -> None:
     program = Program(out_of_reach(), replace(QUICK, ipopt={"mu_strategy": strategy}))

@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
 from designopt.collocation.statement.mesh import hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.boxes import boxes
-from designopt.collocation.transcription.functions.functions import SideBySide, mapped, state
+from designopt.collocation.transcription.functions.functions import SideBySide, map_side_by_side, state
 from designopt.collocation.transcription.layout import layout
 from designopt.collocation.transcription.transcription import constant_matrix, transcribe
 from designopt.dynamics.system import System, Variable
@@ -420,7 +420,7 @@ def test_functions_in_blocks_of_points_have_the_numbers_of_each_point(count):
     x, y = ca.SX.sym("x", 3), ca.SX.sym("y", 2)
     function = ca.Function("point", [x, y], [ca.vertcat(ca.sin(x), x[0] * y[1])])
     X, Y = ca.MX.sym("X", 3, count), ca.MX.sym("Y", 2, count)
-    together = ca.Function("together", [X, Y], [mapped(function, SideBySide([X, Y], count))])
+    together = ca.Function("together", [X, Y], [map_side_by_side(function, SideBySide([X, Y], count))])
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((3, count)), rng.standard_normal((2, count))
     expected = np.hstack([np.asarray(function(a[:, k], b[:, k]), float) for k in range(count)])

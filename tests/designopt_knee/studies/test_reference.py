@@ -9,7 +9,7 @@ import pytest
 from designopt_knee.model import FourBarKnee, initial_states
 from designopt_knee.parameters import EQUATION_PARAMETERS, complete
 
-from designopt.dynamics.simulation.side_by_side import completed
+from designopt.dynamics.simulation.side_by_side import run_alone
 from designopt.problem import Problem
 from designopt.study.load import study_from_file
 
@@ -54,7 +54,7 @@ def last_cycles(knee, row, cycles):
     strides = knee.strides(np.array([leg[name] for name in EQUATION_PARAMETERS]))
     state, angles = next(iter(initial_states(1))), []
     for _ in range(cycles):
-        stride = completed(strides(state))
+        stride = run_alone(strides(state))
         state = stride.x[-1]
         angles = [*angles[-4:], np.degrees(stride.y[:-1, 0])]
     return np.array(angles)

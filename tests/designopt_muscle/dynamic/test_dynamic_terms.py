@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from designopt_mechanics.sharing.statement.criteria import Tracking
-from designopt_mechanics.sharing.statement.synergies import command_matrix, factored
+from designopt_mechanics.sharing.statement.synergies import command_matrix, factorise_signals
 from designopt_muscle.curves import activation_rate
 from designopt_muscle.dynamic_sharing.information import identifiability, information
 from designopt_muscle.dynamic_sharing.share import share_dynamic
@@ -162,12 +162,12 @@ def test_factors_of_synthetic_signals_are_those_they_were_made_of():
     time = np.linspace(0.0, 1.0, 80)
     commands = np.stack([np.maximum(np.sin(6 * time), 0.0), np.maximum(-np.sin(6 * time), 0.0) + 0.1 * time], -1)
     weights = np.array([[1.0, 0.0], [0.6, 0.3], [0.0, 1.0], [0.2, 0.8]])
-    W, H, accounted = factored(commands @ weights.T, 2)
+    W, H, accounted = factorise_signals(commands @ weights.T, 2)
     order = np.argmax(W[[0, 2]], axis=1)
     assert W[:, order] == pytest.approx(weights, abs=2e-3)
     assert H[:, order] == pytest.approx(commands, abs=2e-3)
     assert accounted > 0.99999
-    assert factored(commands @ weights.T, 1)[2] < 0.9
+    assert factorise_signals(commands @ weights.T, 1)[2] < 0.9
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_factors_of_synthetic_signals_are_those_they_were_made_of():
 )
 def test_signals_that_have_no_factors_are_refused(signals, count, message):
     with pytest.raises(ValueError, match=message):
-        factored(signals, count)
+        factorise_signals(signals, count)
 
 
 # --------------------------------------------------------------------------------------------- device and factors

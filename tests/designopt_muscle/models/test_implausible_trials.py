@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from designopt_muscle.models.dynamic.sharing import DynamicSharingModel
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import bundled
+from designopt_muscle.models.trial import bundled_file
 
 from designopt.plugin import InputFile
 
-LINES = bundled("walking_leg.csv").content.decode().splitlines()
+LINES = bundled_file("walking_leg.csv").content.decode().splitlines()
 HEAD = next(i for i, line in enumerate(LINES) if line.startswith("time"))
 NAMES = LINES[HEAD].split(",")
 

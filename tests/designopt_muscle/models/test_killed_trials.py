@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from designopt_muscle.models.trial import bundled
+from designopt_muscle.models.trial import bundled_file
 
 import designopt
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ki
 
 def trials(folder: Path) -> None:
     """Forty trials of 400 frames: the bundled one with other moments, one cut within a number, one of NaN alone."""
-    lines = [line for line in bundled("walking_leg.csv").content.decode().splitlines() if not line.startswith("#")]
+    lines = [line for line in bundled_file("walking_leg.csv").content.decode().splitlines() if not line.startswith("#")]
     head, rows = lines[0], np.array([[float(v) for v in line.split(",")] for line in lines[1:]])
     time_ = np.linspace(rows[0, 0], rows[-1, 0], 400)
     fine = np.column_stack([time_, *(np.interp(time_, rows[:, 0], column) for column in rows[:, 1:].T)])

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import TrialFrames, bundled, read_trial
+from designopt_muscle.models.trial import TrialFrames, bundled_file, read_trial
 from designopt_muscle.osim.read import read_model
 from opensim_cases import table
 from small_models import hinge
 
 from designopt.plugin import Diverged, InputFile
 
-LEG, WALK = bundled("planar_leg.osim"), bundled("walking_leg.csv")
+LEG, WALK = bundled_file("planar_leg.osim"), bundled_file("walking_leg.csv")
 NAMES = frozenset({"activations", "muscles", "notes", "status"})
 DESIGNS = [{}, {"exponent": 3.0}, {"strength": 0.35}]
 

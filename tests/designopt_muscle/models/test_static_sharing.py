@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import TrialFrames, bundled, read_trial
+from designopt_muscle.models.trial import TrialFrames, bundled_file, read_trial
 from designopt_muscle.report.sharing import muscle_sharing
 from opensim_cases import case, table
 from small_models import hinge
@@ -82,7 +82,7 @@ def test_moments_of_driven_coordinates_are_added_to_their_drivers(opensim):
 
 def test_the_bundled_leg_walks_and_its_moment_arms_are_those_of_a_leg():
     """Moment arms of muscles in walking, within what anatomical studies report (about 2 to 8 cm)."""
-    trial = read_trial(bundled("planar_leg.osim"), bundled("walking_leg.csv"))
+    trial = read_trial(bundled_file("planar_leg.osim"), bundled_file("walking_leg.csv"))
     assert len(trial.balance.columns) == 9
     crossing = np.abs(trial.balance.arms).max(axis=0) > 1e-6
     assert crossing.sum(axis=0).tolist() == [1, 1, 2, 2, 1, 1, 2, 1, 1]
@@ -172,7 +172,7 @@ def test_frames_with_gaps_stay_in_the_trial_with_a_status():
 
 def test_a_window_beside_the_trial_is_refused():
     with pytest.raises(TrialError, match="no frame lies between 5 and 6 s"):
-        read_trial(bundled("planar_leg.osim"), bundled("walking_leg.csv"), frames=TrialFrames((5.0, 6.0)))
+        read_trial(bundled_file("planar_leg.osim"), bundled_file("walking_leg.csv"), frames=TrialFrames((5.0, 6.0)))
 
 
 def test_the_elbow_study_compares_the_criteria_it_states(tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from designopt_muscle.models.dynamic.sharing import DynamicSharingModel
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import bundled
+from designopt_muscle.models.trial import bundled_file
 from designopt_muscle.models.wire_sharing import WireSharingModel
 
 import designopt
@@ -15,7 +15,7 @@ from designopt.store.provenance import recorded_remarks
 from designopt.study.language.errors import StudyError
 from designopt.study.remarks import remarks
 
-WALK = bundled("walking_leg.csv")
+WALK = bundled_file("walking_leg.csv")
 
 
 def renamed(old, new, file=WALK):
@@ -64,7 +64,7 @@ def test_a_moment_that_is_left_out_and_a_column_of_no_use_are_named():
 
 
 def test_a_misspelt_joint_of_a_wire_model_is_refused_by_the_check():
-    motion = renamed("ulna_1", "ulna_I", bundled("wire_arm.csv"))
+    motion = renamed("ulna_1", "ulna_I", bundled_file("wire_arm.csv"))
     with pytest.raises(InvalidSetting, match="there is no column 'ulna_1'; did you mean"):
         WireSharingModel().check_scenario({"motion": motion})
     more = InputFile("arm.csv", b"time,a\n0,1\n1,2")

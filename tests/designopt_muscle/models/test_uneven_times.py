@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from designopt_muscle.models.dynamic.sharing import DynamicSharingModel
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import bundled
+from designopt_muscle.models.trial import bundled_file
 from designopt_muscle.models.wire_sharing import WireSharingModel
 
 from designopt.plugin import InputFile, Unusable
@@ -28,7 +28,7 @@ def with_close_row(file):
 
 @pytest.mark.parametrize("row", [10, 40])
 def test_a_motion_without_one_row_has_the_activations_of_the_whole_one(row):
-    walk = bundled("walking_leg.csv")
+    walk = bundled_file("walking_leg.csv")
     model = StaticSharing(cutoff=6.0, reserve=5.0)
     outputs, arrays = model.evaluate({}, {}, NAMES)
     short, result = model.evaluate({}, {"motion": without_row(walk, row)}, NAMES)
@@ -41,13 +41,13 @@ def test_a_motion_without_one_row_has_the_activations_of_the_whole_one(row):
 def test_wires_follow_a_motion_without_one_row_as_the_whole_one():
     model = WireSharingModel(cutoff=6.0, reserve=5.0)
     outputs, _ = model.evaluate({}, {})
-    short, _ = model.evaluate({}, {"motion": without_row(bundled("wire_arm.csv"), 20)})
+    short, _ = model.evaluate({}, {"motion": without_row(bundled_file("wire_arm.csv"), 20)})
     assert short["peak_activation"] == pytest.approx(outputs["peak_activation"], abs=0.01)
     assert short["mean_cost"] == pytest.approx(outputs["mean_cost"], rel=0.01)
 
 
 def test_rows_that_nearly_coincide_need_a_filter():
-    walk, arm = with_close_row(bundled("walking_leg.csv")), with_close_row(bundled("wire_arm.csv"))
+    walk, arm = with_close_row(bundled_file("walking_leg.csv")), with_close_row(bundled_file("wire_arm.csv"))
     with pytest.raises(Unusable, match=r"close\.csv: the times are too unevenly spaced for derivatives: row \d+"):
         StaticSharing(reserve=5.0).evaluate({}, {"motion": walk})
     with pytest.raises(Unusable, match=r"close\.csv: the times are too unevenly spaced"):
@@ -60,7 +60,7 @@ def test_rows_that_nearly_coincide_need_a_filter():
 
 
 def test_repeated_times_are_refused_with_file_and_row():
-    lines = bundled("walking_leg.csv").content.decode().splitlines()
+    lines = bundled_file("walking_leg.csv").content.decode().splitlines()
     repeated = InputFile("twice.csv", "\n".join([*lines, lines[-1]]).encode())
     with pytest.raises(Unusable, match=rf"twice\.csv, line {len(lines) + 1}: the time .* is not later than"):
         StaticSharing().evaluate({}, {"motion": repeated})
@@ -68,7 +68,7 @@ def test_repeated_times_are_refused_with_file_and_row():
 
 def test_frames_in_a_gap_of_the_net_moments_have_no_answer():
     """A spline over 20 missing rows would invent them; the motion itself has its own file."""
-    walk = bundled("walking_leg.csv")
+    walk = bundled_file("walking_leg.csv")
     lines = walk.content.decode().splitlines()
     first = next(i for i, line in enumerate(lines) if line and line[0].isdigit())
     moments = InputFile("moments.csv", "\n".join([*lines[: first + 20], *lines[first + 40 :]]).encode())
@@ -79,7 +79,7 @@ def test_frames_in_a_gap_of_the_net_moments_have_no_answer():
 
 
 def test_the_remarks_of_a_check_name_resampling_gaps_and_assumed_units():
-    walk = bundled("walking_leg.csv")
+    walk = bundled_file("walking_leg.csv")
     lines = walk.content.decode().splitlines()
     first = next(i for i, line in enumerate(lines) if line and line[0].isdigit())
     moments = InputFile("moments.csv", "\n".join([*lines[: first + 20], *lines[first + 40 :]]).encode())
@@ -88,5 +88,5 @@ def test_the_remarks_of_a_check_name_resampling_gaps_and_assumed_units():
         remarks = " ".join(model.remarks(conditions))
         assert "short.csv: the times are not evenly spaced" in remarks
         assert "moments.csv: no rows between" in remarks
-    remarks = " ".join(WireSharingModel(cutoff=6.0).remarks({"motion": without_row(bundled("wire_arm.csv"), 20)}))
+    remarks = " ".join(WireSharingModel(cutoff=6.0).remarks({"motion": without_row(bundled_file("wire_arm.csv"), 20)}))
     assert "short.csv: the times are not evenly spaced" in remarks

@@ -13,7 +13,7 @@ from designopt_mechanics.sharing.statement.criteria import MinMax, Power
 from designopt_mechanics.sharing.statement.formulation import Terms
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, moment_arms
-from designopt_muscle.models.trial import bundled
+from designopt_muscle.models.trial import bundled_file
 from designopt_muscle.models.wire_sharing import WireSharingModel
 from designopt_muscle.wires.posture import WireRows
 from designopt_muscle.wires.share import JointMotion, share_wires
@@ -29,8 +29,8 @@ TIME = np.linspace(0.0, 1.0, 51)
 
 @pytest.fixture(scope="module")
 def arm():
-    geometry = read_vrml(bundled("wire_arm.wrl").content, "wire_arm.wrl")
-    return read_companion(bundled("wire_arm.yaml").content, "wire_arm.yaml", geometry)
+    geometry = read_vrml(bundled_file("wire_arm.wrl").content, "wire_arm.wrl")
+    return read_companion(bundled_file("wire_arm.yaml").content, "wire_arm.yaml", geometry)
 
 
 def motion(t):
@@ -148,9 +148,12 @@ def test_the_model_keeps_the_rules():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"geometry": bundled("wire_arm.wrl")}, "give both or none"),
-        ({"geometry": InputFile("a.wrl", b"#VRML V2.0 utf8\nDEF {"), "companion": bundled("wire_arm.yaml")}, "a.wrl:"),
-        ({"geometry": bundled("wire_arm.wrl"), "companion": InputFile("a.yaml", b"bones: {}\n")}, "a.yaml:1"),
+        ({"geometry": bundled_file("wire_arm.wrl")}, "give both or none"),
+        (
+            {"geometry": InputFile("a.wrl", b"#VRML V2.0 utf8\nDEF {"), "companion": bundled_file("wire_arm.yaml")},
+            "a.wrl:",
+        ),
+        ({"geometry": bundled_file("wire_arm.wrl"), "companion": InputFile("a.yaml", b"bones: {}\n")}, "a.yaml:1"),
     ],
 )
 def test_files_that_make_no_anatomy_are_refused_with_their_place(settings, message):
@@ -163,7 +166,7 @@ def test_files_that_make_no_anatomy_are_refused_with_their_place(settings, messa
     [
         (b"time,elbow\n0,1\n1,2\n", "t.csv.*humerus_1"),
         (b"time,humerus_1,humerus_2,humerus_3,ulna_1,radius_1\n0,1,1,1,1,x\n", "t.csv"),
-        (bundled("wire_arm.csv").content.replace(b"0.04,", b"0.02,"), "t.csv"),
+        (bundled_file("wire_arm.csv").content.replace(b"0.04,", b"0.02,"), "t.csv"),
     ],
 )
 def test_motions_that_cannot_be_used_are_refused_with_the_file(content, message):

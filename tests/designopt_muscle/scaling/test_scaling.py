@@ -10,7 +10,7 @@ from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkTasks
 from designopt_muscle.osim.markers import read_markers
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.scaling.apply import scaled, scaled_inertia
+from designopt_muscle.scaling.apply import scale_model, scaled_inertia
 from designopt_muscle.scaling.factors import mean_pose
 from designopt_muscle.scaling.scale import place_markers, scale_subject
 from designopt_muscle.scaling.setup import Measurement, ScaleSetup, read_scale_setup
@@ -30,7 +30,7 @@ def factors_of(values):
 @pytest.fixture(scope="module")
 def pose():
     """The static pose of the small subject at the size of FACTORS."""
-    content = scaled(subject(), factors_of(FACTORS))
+    content = scale_model(subject(), factors_of(FACTORS))
     model, markers = read_model(content), read_markers(content)
     values = {name: value[:1] for name, value in motion(model, 2, seed=3).items()}
     return recorded(model, markers, {name: np.repeat(v, 3) for name, v in values.items()}), values
@@ -72,7 +72,7 @@ def test_gait2392_is_scaled_as_by_opensim(opensim):
 
 def test_every_length_follows_the_factors_of_its_body():
     factors = {"thigh_r": np.array([1.1, 1.3, 0.8]), "patella_r": np.array([2.0, 1.0, 1.0]), "pelvis": np.full(3, 1.5)}
-    content = scaled(subject(), factors)
+    content = scale_model(subject(), factors)
     new, old = read_model(content), read_model(subject())
     joints = {joint.name: joint for joint in old.joints}
     for joint in new.joints:
@@ -101,7 +101,7 @@ def test_every_length_follows_the_factors_of_its_body():
 )
 def test_wrap_surfaces_follow_the_factors_along_their_axes(tag, sizes, expected):
     turned = surface(tag, sizes, at="0.1 0.2 0.3", turned="0 1.5707963267948966 0")  # x is the ground's -z, z its x
-    content = scaled(
+    content = scale_model(
         hinge(wraps=turned), {"ground": np.array([0.5, 1.5, 2.0]) if tag != "WrapSphere" else np.full(3, 1.5)}
     )
     (wrap,) = read_model(content).wraps
@@ -113,7 +113,7 @@ def test_wrap_surfaces_follow_the_factors_along_their_axes(tag, sizes, expected)
 def test_resting_lengths_and_frames_of_springs_follow_too():
     forces = "".join(FORCES[name] for name in ("band", "ligament", "blankevoort", "bushing"))
     old = read_model(hinge(forces=forces))
-    new = read_model(scaled(hinge(forces=forces), {"arm": np.full(3, 1.5)}))
+    new = read_model(scale_model(hinge(forces=forces), {"arm": np.full(3, 1.5)}))
     ends = (np.array([-0.1, 0.2, 0.05]), np.array([0.15, 0.03, -0.02]))
     ratio = np.linalg.norm(ends[0] - 1.5 * ends[1]) / np.linalg.norm(ends[0] - ends[1])
     for tag, a, b in zip(("rest_length", "rest_length", "slack"), old.passive, new.passive, strict=False):
@@ -124,7 +124,7 @@ def test_resting_lengths_and_frames_of_springs_follow_too():
 
 def test_masses_keep_or_follow_volumes_and_reach_the_subjects_mass():
     factors = factors_of({"thigh_r": 2.0})
-    preserved, grown = (read_model(scaled(subject(), factors, 64.4, preserve_mass=p)) for p in (True, False))
+    preserved, grown = (read_model(scale_model(subject(), factors, 64.4, preserve_mass=p)) for p in (True, False))
     assert sum(b.mass for b in preserved.bodies) == pytest.approx(64.4, rel=1e-14)
     mass = {b.name: b.mass for b in preserved.bodies}
     assert mass["thigh_r"] == pytest.approx(mass["thigh_l"])

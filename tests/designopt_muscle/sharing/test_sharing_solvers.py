@@ -7,7 +7,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.sharing.muscles import Muscles
 from designopt_mechanics.sharing.statement.criteria import Power, Tracking
 from designopt_mechanics.sharing.statement.formulation import Terms
-from designopt_mechanics.sharing.statement.synergies import factored
+from designopt_mechanics.sharing.statement.synergies import factorise_signals
 from designopt_mechanics.sharing.static.share import share
 
 
@@ -41,4 +41,4 @@ def test_synergies_are_refused_where_least_squares_give_up(monkeypatch):
 
     monkeypatch.setattr(scipy.optimize, "nnls", stopped)
     with pytest.raises(ValueError, match="the synergies were not found: Maximum number of iterations"):
-        factored(np.abs(np.random.default_rng(0).random((20, 4))), 2)
+        factorise_signals(np.abs(np.random.default_rng(0).random((20, 4))), 2)

@@ -11,11 +11,11 @@ from designopt_mechanics.sharing.statement.formulation import Terms
 from designopt_mechanics.sharing.static import coupled as coupled_frames
 from designopt_mechanics.sharing.static.derivatives import activation_slopes
 from designopt_mechanics.sharing.static.share import share
-from designopt_muscle.models.emg import MeasuredActivity, measured
+from designopt_muscle.models.emg import MeasuredActivity, read_activity
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.reactions import ReactionTerm
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import ExternalLoads, TrialDynamics, TrialFrames, bundled, read_trial
+from designopt_muscle.models.trial import ExternalLoads, TrialDynamics, TrialFrames, bundled_file, read_trial
 from opensim_cases import case
 from small_models import hinge
 
@@ -206,12 +206,12 @@ def test_raw_signals_become_envelopes_and_a_delay_shifts_them():
     burst = ((t > 1.0) & (t < 1.5)) * np.random.default_rng(1).standard_normal(len(t))
     activity = MeasuredActivity(track={"a": "RAW"}, signal="raw")
     frames = np.arange(0.5, 2.5, 0.01)
-    signals = measured(csv(["time", "RAW"], [t, burst]), activity, ("a", "b"), frames)
+    signals = read_activity(csv(["time", "RAW"], [t, burst]), activity, ("a", "b"), frames)
     assert np.isnan(signals[:, 1]).all()
     inside = (frames > 1.15) & (frames < 1.35)
     assert signals[inside, 0].mean() > 0.7
     assert signals[(frames < 0.7) | (frames > 1.8), 0].max() < 0.05
-    late = measured(csv(["time", "RAW"], [t, burst]), replace(activity, delay=0.1), ("a", "b"), frames)
+    late = read_activity(csv(["time", "RAW"], [t, burst]), replace(activity, delay=0.1), ("a", "b"), frames)
     assert late[10:, 0] == pytest.approx(signals[:-10, 0], abs=1e-6)
 
 
@@ -226,7 +226,7 @@ def test_raw_signals_become_envelopes_and_a_delay_shifts_them():
 def test_signals_that_cannot_be_used_are_refused_with_the_file(activity, names, values, message):
     t = np.linspace(0.0, 1.0, 50)
     with pytest.raises(TrialError, match=message) as caught:
-        measured(csv(names, [t, np.full(50, values)]), activity, ("a",), t)
+        read_activity(csv(names, [t, np.full(50, values)]), activity, ("a",), t)
     assert "given.csv" in str(caught.value)
 
 
@@ -351,12 +351,12 @@ def test_settings_that_fit_no_model_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("settings", "scenario", "message"),
     [
-        ({}, {"emg": bundled("walking_leg.csv")}, "belong together"),
-        ({"inverse_dynamics": "compute"}, {"moments": bundled("walking_leg.csv")}, "leave 'moments' out"),
-        ({}, {"external_loads": bundled("walking_leg.csv")}, "give both or none"),
+        ({}, {"emg": bundled_file("walking_leg.csv")}, "belong together"),
+        ({"inverse_dynamics": "compute"}, {"moments": bundled_file("walking_leg.csv")}, "leave 'moments' out"),
+        ({}, {"external_loads": bundled_file("walking_leg.csv")}, "give both or none"),
         (
             {},
-            {"external_loads": bundled("walking_leg.csv"), "external_forces": bundled("walking_leg.csv")},
+            {"external_loads": bundled_file("walking_leg.csv"), "external_forces": bundled_file("walking_leg.csv")},
             "used only with",
         ),
         ({"joint_reactions": [ReactionTerm("knee")]}, {}, "joint reactions need external_loads"),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from designopt_mechanics.tree import _check_unique
-from designopt_recordings.files.names import numbered
+from designopt_recordings.files.names import number_duplicates
 from designopt_recordings.files.storage import labels
 from designopt_recordings.files.text import Lines
 
@@ -35,8 +35,8 @@ def comparisons(work: Callable[[list[str]], object], count: int) -> int:
 LINES = Lines.from_file(InputFile("a.sto", b"time\n"))
 READERS = {
     "labels of a table": lambda names: labels(LINES, 1, names),
-    "names of markers": lambda names: numbered(names, "marker", []),
-    "names of equal markers": lambda names: numbered([*names, *names], "marker", []),
+    "names of markers": lambda names: number_duplicates(names, "marker", []),
+    "names of equal markers": lambda names: number_duplicates([*names, *names], "marker", []),
     "names of frames": _check_unique,
 }
 
@@ -48,6 +48,6 @@ def test_twice_the_columns_take_twice_the_comparisons(what: str) -> None:
 
 def test_equal_names_are_numbered_in_their_order_around_those_in_use() -> None:
     notes: list[str] = []
-    names = numbered(["A", "B", *["A"] * 3, "A#3", "B"], "marker", notes)
+    names = number_duplicates(["A", "B", *["A"] * 3, "A#3", "B"], "marker", notes)
     assert names == ("A", "B", "A#2", "A#4", "A#5", "A#3", "B#2")
     assert notes == ["markers with the same label are numbered: A, B"]

@@ -8,7 +8,7 @@ import pytest
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.frames import FrameStatus
-from designopt_recordings.gaps.fill import fill, interpolated
+from designopt_recordings.gaps.fill import fill, interpolate_gaps
 from designopt_recordings.gaps.rigid import fit, fit_triad, shape, spread
 from designopt_recordings.recording import Recording
 from scipy.spatial.transform import Rotation
@@ -162,10 +162,10 @@ def test_the_mean_shape_averages_noise() -> None:
 def test_interpolation_keeps_to_gaps_between_samples() -> None:
     values = np.sin(3.0 * TIME)[:, None]
     values[:5] = values[50:60] = values[-5:] = np.nan
-    filled, where = interpolated(TIME, values, 0.1)
+    filled, where = interpolate_gaps(TIME, values, 0.1)
     assert np.flatnonzero(where).tolist() == list(range(50, 60))
     np.testing.assert_allclose(filled[50:60, 0], np.sin(3.0 * TIME[50:60]), atol=5e-5)
-    assert not interpolated(TIME, values, 0.09)[1].any()
+    assert not interpolate_gaps(TIME, values, 0.09)[1].any()
 
 
 # ------------------------------------------------------------------------------------------------ the shared recordings

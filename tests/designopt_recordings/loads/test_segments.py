@@ -39,8 +39,8 @@ RIGHT, LEFT = np.array([0.0, 0.0, 0.1]), np.array([0.0, 0.0, -0.2])
 
 def test_the_foot_under_whose_outline_the_pressure_lies_bears_on_the_plate() -> None:
     bearings = bearing(*standing(RIGHT, LEFT, np.array([0.15, 0.0, 0.1])))
-    assert (bearings.which[20:80] == 0).all()
-    assert (bearings.which[:20] == -1).all()
+    assert (bearings.segment_indices[20:80] == 0).all()
+    assert (bearings.segment_indices[:20] == -1).all()
     assert (bearings.distance[20:80] == 0.0).all()
     assert np.isnan(bearings.distance[:20]).all()
     assert (bearings.status == FrameStatus.OK).all()
@@ -52,20 +52,20 @@ def test_the_foot_under_whose_outline_the_pressure_lies_bears_on_the_plate() -> 
 
 def test_outside_the_outline_the_distance_to_its_nearest_edge_decides() -> None:
     bearings = bearing(*standing(RIGHT, LEFT, np.array([0.0, 0.0, -0.26])))
-    assert (bearings.which[20:80] == 1).all()
+    assert (bearings.segment_indices[20:80] == 1).all()
     np.testing.assert_allclose(bearings.distance[20:80], 0.06 * np.cos(np.arctan(0.06 / 0.18)), rtol=1e-12)
 
 
 def test_a_foot_in_the_air_does_not_bear_though_it_is_nearer() -> None:
     bearings = bearing(*standing(RIGHT + np.array([0.0, 0.4, 0.0]), LEFT, np.array([0.1, 0.0, -0.14])), reach=0.2)
-    assert (bearings.which[20:80] == 1).all()
+    assert (bearings.segment_indices[20:80] == 1).all()
 
 
 def test_two_feet_on_one_plate_are_a_status() -> None:
     bearings = bearing(*standing(RIGHT + np.array([0.0, 0.0, 0.15]), LEFT, np.array([0.1, 0.0, 0.0])))
     assert (bearings.status[20:80] == FrameStatus.AMBIGUOUS_PLATE).all()
     assert (bearings.status[:20] == FrameStatus.OK).all()
-    assert (bearings.which == -1).all()  # the pressure is between them: no guess
+    assert (bearings.segment_indices == -1).all()  # the pressure is between them: no guess
 
 
 def test_a_change_of_foot_within_a_contact_is_a_status() -> None:
@@ -81,7 +81,7 @@ def test_missing_markers_leave_it_to_the_other_frames() -> None:
     markers[30:40, 0] = np.nan
     gapped = Recording(100.0, TIME, NAMES, markers)
     bearings = bearing(gapped, plate)
-    assert (bearings.which[20:80] == 0).all()
+    assert (bearings.segment_indices[20:80] == 0).all()
     markers[20:80] = np.nan
     assert (bearing(Recording(100.0, TIME, NAMES, markers), plate).status[20:80] == FrameStatus.AMBIGUOUS_PLATE).all()
 
@@ -103,7 +103,7 @@ def test_the_steps_of_the_full_body_walk_alternate(shared: Callable[[str], Input
         load = load_at(plate, walk.time, cutoff=20.0)
         bearings = bearing_segment(walk, plate, load, segments)
         assert (bearings.status == FrameStatus.OK).all()
-        feet[plate.name] = {bearings.segments[i] for i in bearings.which[load.loaded]}
+        feet[plate.name] = {bearings.segments[i] for i in bearings.segment_indices[load.loaded]}
         assert np.nanmean(bearings.distance) < 0.03
     # README: right leg the contact around frames 50-130 (plate 4), left leg the one around 230-310 (plate 1)
     assert feet == {"plate 4": {"right"}, "plate 3": {"left"}, "plate 2": {"right"}, "plate 1": {"left"}}
@@ -117,5 +117,5 @@ def test_the_plates_of_the_shared_walk_carry_the_feet_they_are_named_after(
     for plate in plates_from_table(read_table(shared("mocap/walk_fullbody_opensim/grf_walk.mot"))):
         load = load_at(plate, walk.time)
         bearings = bearing_segment(walk, plate, load, segments)
-        assert {bearings.segments[i] for i in bearings.which[load.loaded]} == {plate.name}
+        assert {bearings.segments[i] for i in bearings.segment_indices[load.loaded]} == {plate.name}
         assert (bearings.status == FrameStatus.OK).all()

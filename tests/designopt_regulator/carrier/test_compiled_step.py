@@ -54,13 +54,13 @@ def test_machine_code_and_numpy_agree_to_the_thirteenth_digit(case):
 def test_without_a_compiler_numpy_computes_with_one_warning(monkeypatch, caplog):
     with_compiler = figures(True)
     monkeypatch.setenv("CC", "no-such-compiler")
-    step_compiled._compiled.cache_clear()
+    step_compiled._compile.cache_clear()
     try:
         with caplog.at_level(logging.INFO, logger="designopt_regulator"):
             without = figures(True)
             figures(True)
     finally:
-        step_compiled._compiled.cache_clear()
+        step_compiled._compile.cache_clear()
     assert [record.message for record in caplog.records] == [
         "the closed loops are computed with numpy, which is slower: the C compiler 'no-such-compiler' (CC) is not found"
     ]

@@ -335,10 +335,10 @@ def test_a_vehicle_drives_straight_across_a_slope_from_the_start():
 
 
 def test_on_a_side_slope_the_upper_track_loses_grip_and_turning_becomes_easier():
-    from designopt_regulator.carrier.refinements import refined
+    from designopt_regulator.carrier.refinements import refined_numbers
 
     numbers = {"mass": 10_000.0, "contact_length": 2.67, "track_distance": 2.16, "turning": 0.3}
-    on_slope = refined(numbers, {"side_slope": 0.15, "mass_height": 1.08})
+    on_slope = refined_numbers(numbers, {"side_slope": 0.15, "mass_height": 1.08})
     assert on_slope["shift"] == pytest.approx(0.075)
     assert on_slope["turning"] == pytest.approx(0.3 * 0.75)
     left, right = grounded("paved", shift=0.075).adhesion_limits

@@ -8,7 +8,7 @@ from designopt_regulator.controllers.pid import (
     absent_parameters,
     pid,
     tracking_time,
-    wrapped,
+    wrap_angle,
 )
 
 T = 0.05
@@ -73,7 +73,7 @@ def test_an_error_of_angle_takes_the_short_way_round():
     r, y = np.radians(170.0), np.radians(-170.0)
     running = RunningPID(settings, np.zeros(1), np.zeros(1), angle=True)
     assert running.sample(np.array([r]), np.array([y]))[0] == pytest.approx(0.1 * np.radians(-20.0), abs=1e-15)
-    angles = wrapped(np, np.array([np.pi, -np.pi, 3.0, 7.0, -20.0]))
+    angles = wrap_angle(np, np.array([np.pi, -np.pi, 3.0, 7.0, -20.0]))
     assert angles == pytest.approx([np.pi, np.pi, 3.0, 7.0 - 2 * np.pi, -20.0 + 6 * np.pi], abs=1e-14)
     assert ((angles > -np.pi) & (angles <= np.pi)).all()
 

@@ -243,10 +243,10 @@ def test_the_noise_gain_of_a_lag_without_delay_is_that_of_its_difference_equatio
 
 
 def test_the_noise_gain_is_that_of_scipys_lyapunov_solver():
-    from designopt_regulator.frequency.sampled_loop import _closed, _loops
+    from designopt_regulator.frequency.sampled_loop import _close_loops, _loops
 
     plant = course(("snow_road", 5.0))
-    M, noise, command = (m[0] for m in _closed(_loops(plant.A, plant.B, plant.C, 4.0, A)))
+    M, noise, command = (m[0] for m in _close_loops(_loops(plant.A, plant.B, plant.C, 4.0, A)))
     X = solve_discrete_lyapunov(M, np.outer(noise, noise))
     direct = 1.5 * (1.0 + 0.6 / 0.15)
     assert measured(plant, A).noise_gain[0] == pytest.approx(np.sqrt(command @ X @ command + direct**2), rel=1e-12)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from designopt_regulator.identification.step_fit import StepData, fit_step, predicted
+from designopt_regulator.identification.step_fit import StepData, fit_step, predict
 from designopt_regulator.identification.structures import (
     best_structure,
     compare_file,
@@ -35,7 +35,7 @@ def record(model: str, noise: float = 0.01) -> InputFile:
     data = StepData(time, u, np.where(time < 10.0, 0.0, 1.0 + time), ("%", "degC"))
     fit = fit_step(data, model)
     fit.parameters.update(PLANTS[model])
-    y = predicted(data, fit, "held") - fit.offset + np.random.default_rng(1).normal(0.0, noise, len(time))
+    y = predict(data, fit, "held") - fit.offset + np.random.default_rng(1).normal(0.0, noise, len(time))
     rows = "\n".join(f"{t},{a},{b}" for t, a, b in zip(time, u, y, strict=True))
     return InputFile("record.csv", f"time [s],input [%],output [degC]\n{rows}\n".encode())
 

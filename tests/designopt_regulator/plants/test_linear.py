@@ -59,7 +59,7 @@ def test_coefficients_that_make_no_plant_are_refused(numerator, denominator, rea
 
 def test_samples_without_a_part_of_a_sample_are_the_usual_zero_order_hold():
     plant = plants.transfer_function([2.0], [0.35, 2.2, 3.4, 0.0])
-    R, B0, B1, d = plants.sampled(plant.A[None], plant.B[None], 4.0, 0.05)
+    R, B0, B1, d = plants.sample_plants(plant.A[None], plant.B[None], 4.0, 0.05)
     Ad, Bd, *_ = cont2discrete((plant.A, plant.B[:, None], plant.C[None], [[0.0]]), 0.05)
     np.testing.assert_allclose(R[0] + np.eye(3), Ad, rtol=1e-13, atol=1e-16)
     np.testing.assert_allclose(B0[0], Bd[:, 0], rtol=1e-12)
@@ -72,7 +72,7 @@ def test_a_delay_that_ends_within_a_sample_is_exact():
     plant = plants.sopdt(1.5, 0.8, 0.3, 0.13)
     inputs = np.array([1.0, -0.5, 2.0, 0.3, 0.0, 1.0])
     T = 0.05
-    R, B0, B1, d = plants.sampled(plant.A[None], plant.B[None], plant.delay / T, T)
+    R, B0, B1, d = plants.sample_plants(plant.A[None], plant.B[None], plant.delay / T, T)
     assert d.tolist() == [2]
     x = np.zeros(2)
     padded = np.concatenate([np.zeros(3), inputs])
@@ -95,6 +95,6 @@ def test_a_delay_that_ends_within_a_sample_is_exact():
 def test_a_delay_at_the_edge_of_a_sample_is_one_of_whole_samples(delay):
     """0.3 / 0.1 is less than 3: nothing of the sample before acts, and the state has no place for it."""
     plant = plants.sopdt(1.5, 0.8, 0.3, delay)
-    _, _, B1, d = plants.sampled(plant.A[None], plant.B[None], plant.delay / 0.1, 0.1)
+    _, _, B1, d = plants.sample_plants(plant.A[None], plant.B[None], plant.delay / 0.1, 0.1)
     assert d.tolist() == [round(delay * 10)]
     assert (B1 == 0.0).all()

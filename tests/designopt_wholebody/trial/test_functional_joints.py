@@ -45,13 +45,13 @@ def test_the_centre_of_a_hip_comes_back_from_its_movement(noise, tolerance):
         b"marker_set: m\nlandmarks:\n  CAQ_R: {functional: centre, proximal: [P1, P2, P3, P4], distal: [T1, T2, T3]}\n",
         "m",
     )
-    calibrated = markers.calibrated(recording)
+    calibrated = markers.calibrate(recording)
     exact, _ = movement(ARC)
-    placed = calibrated.placed(exact, ("CAQ_R",))["CAQ_R"]
+    placed = calibrated.place_landmarks(exact, ("CAQ_R",))["CAQ_R"]
     assert np.abs(placed - centre).max() < tolerance
     gap = exact.markers.copy()
     gap[7, 0] = np.nan
-    placed = calibrated.placed(replace(exact, markers=gap), ("CAQ_R",))["CAQ_R"]
+    placed = calibrated.place_landmarks(replace(exact, markers=gap), ("CAQ_R",))["CAQ_R"]
     assert np.flatnonzero(np.isnan(placed[:, 0])).tolist() == [7]
 
 
@@ -68,7 +68,7 @@ def test_the_axis_of_a_hinge_comes_back_and_has_landmarks_beside_markers(noise, 
         b"  CM_R: {functional: axis, proximal: [P1, P2, P3, P4], distal: [T1, T2, T3], near: P2,\n"
         b"    along: [P1, P2], by: 0.1}\n"
     )
-    placed = read_marker_set(text, "m").calibrated(recording).placed(movement(HINGE)[0], ("CL_R", "CM_R"))
+    placed = read_marker_set(text, "m").calibrate(recording).place_landmarks(movement(HINGE)[0], ("CL_R", "CM_R"))
     line = placed["CM_R"] - placed["CL_R"]
     assert np.linalg.norm(line, axis=1) == pytest.approx(0.1)
     away = np.linalg.norm(np.cross(centre - placed["CL_R"], line / 0.1), axis=1)
@@ -103,7 +103,7 @@ def test_harringtons_regression_with_the_leg_counts_its_length_along_the_markers
     points = [[0, 1, -0.12], [0, 1, 0.12], [-0.15, 1, -0.05], [-0.15, 1, 0.05], [0, 0.6, 0.12], [-0.4, 0.6, 0.12]]
     spines = (("LASI", "RASI"), ("LPSI", "RPSI"))
     placed = HipCentre("harrington_leg", "right", *spines, leg=("RASI", "RKNE", "RANK"))  # 0.8 m by the bent knee
-    centre = MarkerSet("m", {"CAQ_R": placed}).placed(
+    centre = MarkerSet("m", {"CAQ_R": placed}).place_landmarks(
         Recording(1.0, np.zeros(1), names, np.array([points])), ("CAQ_R",)
     )
     expected = (-0.24 * 0.15 - 0.0099, 1.0 - (0.16 * 0.24 + 0.04 * 0.8 + 0.0071), 0.28 * 0.15 + 0.16 * 0.24 + 0.0079)

@@ -38,7 +38,7 @@ def test_a_hip_centre_follows_the_regression_in_the_axes_of_the_pelvis(method, c
         for axes in (np.eye(3), turn):
             recording = Recording(1.0, np.zeros(1), names, (spines @ axes.T)[None])
             expected = axes @ np.array([x, 1.0 + y, sign * z])
-            assert markers.placed(recording, ("CAQ_R",))["CAQ_R"][0] == pytest.approx(expected)
+            assert markers.place_landmarks(recording, ("CAQ_R",))["CAQ_R"][0] == pytest.approx(expected)
 
 
 def test_clusters_carry_the_landmarks_of_markers_that_a_trial_lacks():
@@ -53,12 +53,15 @@ def test_clusters_carry_the_landmarks_of_markers_that_a_trial_lacks():
     landmarks = find_landmarks(subject, walk, markers)
     assert (landmarks.status < 100).all()
     width = {}
-    for recording, positions in ((static, markers.placed(static, ("CM_R", "CL_R"))), (walk, landmarks.positions)):
+    for recording, positions in (
+        (static, markers.place_landmarks(static, ("CM_R", "CL_R"))),
+        (walk, landmarks.positions),
+    ):
         width[recording is walk] = np.linalg.norm(positions["CM_R"] - positions["CL_R"], axis=1)
     assert width[True].std() < 1e-9  # m: the cluster is rigid
     assert width[True].mean() == pytest.approx(width[False].mean(), abs=1e-3)
     with pytest.raises(ValueError, match=r"no marker 'R\.Knee\.Lat' for landmark 'CL_R'"):
-        replace(markers, static=()).placed(walk, ("CL_R",))
+        replace(markers, static=()).place_landmarks(walk, ("CL_R",))
 
 
 def test_hip_centres_by_skin_markers_are_near_the_vendors():
@@ -66,7 +69,7 @@ def test_hip_centres_by_skin_markers_are_near_the_vendors():
     if not folder.is_dir():
         pytest.skip("the recording (../shared/data/mocap/plugin_gait_fullbody, or DESIGNOPT_SHARED) is not there")
     static = read_recording(input_file(folder / "Static_trial.c3d"))
-    centres = bundled_marker_set("plugin_gait").placed(static, ("CAQ_R", "CAQ_L"))
+    centres = bundled_marker_set("plugin_gait").place_landmarks(static, ("CAQ_R", "CAQ_L"))
     for side in "RL":  # Davis et al. 1991 by leg length there: 2.2 and 2.3 cm away
         assert np.linalg.norm(centres[f"CAQ_{side}"] - static.marker(f"{side}FEP"), axis=1).max() < 0.025
 

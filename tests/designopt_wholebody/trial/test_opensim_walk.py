@@ -61,7 +61,7 @@ def moments() -> tuple[MomentBalance, TimeTable]:
     subject = static_subject(load_model("lower_limbs7"), walk, markers, 75.0)
     analysis = analyse(subject, walk, Settings(preparation="filtered", cutoff=6.0), markers)
     for bearing in analysis.plates.bearings:
-        carried = {bearing.segments[k] for k in np.unique(bearing.which) if k >= 0}
+        carried = {bearing.segments[k] for k in np.unique(bearing.segment_indices) if k >= 0}
         assert carried == {f"foot_{bearing.plate.upper()}"}
     return moment_balance(subject, analysis.motion, analysis.loads), read_storage(input_file(FOLDER / "id_walk.sto"))
 

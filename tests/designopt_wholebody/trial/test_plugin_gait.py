@@ -161,7 +161,7 @@ def test_the_model_of_a_trial_takes_files_of_a_laboratory(walk: Recording) -> No
 def test_plates_are_hit_by_one_foot_after_the_other(filtered: Analysis) -> None:
     order = []
     for bearing in filtered.plates.bearings:
-        carried = bearing.which[bearing.which >= 0]
+        carried = bearing.segment_indices[bearing.segment_indices >= 0]
         assert len(np.unique(carried)) == 1
         order.append(bearing.segments[carried[0]])
     assert order == ["foot_L", "foot_R", "foot_L", "foot_R"]

@@ -85,7 +85,7 @@ def test_inverse_dynamics_of_a_trial_is_that_of_newton_and_euler(analysed: Analy
 
 def test_each_plate_carries_its_hand_or_foot(analysed: Analysis) -> None:
     for bearing in analysed.plates.bearings:
-        assert {bearing.segments[k] for k in np.unique(bearing.which)} == {bearing.plate}
+        assert {bearing.segments[k] for k in np.unique(bearing.segment_indices)} == {bearing.plate}
 
 
 def test_skin_motion_leaves_residual_loads_that_filters_reduce(analysed: Analysis, by_lengths: Analysis) -> None:
@@ -278,7 +278,7 @@ landmarks:
     markers = read_marker_set(text, "mine.yaml")
     positions = np.array([[[0.0, 0, 0], [2.0, 0, 0], [9.0, 9, 9]]])
     recording = Recording(1.0, np.zeros(1), ("m1", "m2", "D"), positions)
-    landmarks = markers.placed(recording, ("A", "B", "C", "D", "E", "F"))
+    landmarks = markers.place_landmarks(recording, ("A", "B", "C", "D", "E", "F"))
     assert {name: p[0].tolist() for name, p in landmarks.items()} == {
         "A": [0, 0, 0],
         "B": [1, 0, 0],
@@ -288,7 +288,7 @@ landmarks:
         "F": pytest.approx([4.0, -np.sqrt(0.5), 3.0 * np.sqrt(0.5)]),
     }
     with pytest.raises(ValueError, match="no marker 'm3' for landmark 'A'"):
-        MarkerSet("x", {"A": "m3"}).placed(recording, ("A",))
+        MarkerSet("x", {"A": "m3"}).place_landmarks(recording, ("A",))
     with pytest.raises(StudyError) as raised:
         read_marker_set(text.replace(b"by: 0.5", b"bye: 0.5"), "mine.yaml")
     assert raised.value.issues[0].line == 5

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from designopt.solvers.surrogate.cokriging import CoKriging, better
-from designopt.solvers.surrogate.gaussian_process import GaussianProcess, first_guess, fitted
+from designopt.solvers.surrogate.cokriging import CoKriging, predicts_better
+from designopt.solvers.surrogate.gaussian_process import GaussianProcess, first_guess, fit_hyperparameters
 
 GROUPS = np.arange(1)
 FEW = np.array([[0.0], [0.4], [0.6], [1.0]])
@@ -21,13 +21,15 @@ def cheap(X):
 
 
 def process(X, values):
-    return GaussianProcess(X, values, GROUPS, fitted(X, values, GROUPS, first_guess(1, noisy=False))[0])
+    return GaussianProcess(X, values, GROUPS, fit_hyperparameters(X, values, GROUPS, first_guess(1, noisy=False))[0])
 
 
 def processes(X=FEW, cheap_values=None):
     level = process(MANY, cheap(MANY) if cheap_values is None else cheap_values)
     alone = process(X, full(X))
-    return CoKriging.fitted_to(level, alone, lambda d: fitted(X, d, GROUPS, first_guess(1, noisy=False))[0]), alone
+    return CoKriging.fitted_to(
+        level, alone, lambda d: fit_hyperparameters(X, d, GROUPS, first_guess(1, noisy=False))[0]
+    ), alone
 
 
 def test_four_full_values_and_eleven_cheap_ones_give_the_published_function():
@@ -38,7 +40,7 @@ def test_four_full_values_and_eleven_cheap_ones_give_the_published_function():
     assert np.abs(mean - full(at)).max() < 1.5  # of a range of 22
     assert np.abs(alone.predict(at)[0] - full(at)).max() > 4.0
     assert (sd >= 0.0).all()
-    assert better(combined, alone)
+    assert predicts_better(combined, alone)
 
 
 def test_full_values_are_met_without_doubt_though_no_cheap_ones_are_beside_them():
@@ -61,7 +63,7 @@ def test_slopes_are_those_that_differences_show():
 
 def test_uninformative_cheap_values_are_ignored():
     combined, alone = processes(MANY, np.random.default_rng(2).standard_normal(11))
-    assert not better(combined, alone)
+    assert not predicts_better(combined, alone)
 
 
 def test_a_share_of_the_variance_is_that_of_the_cheap_values():

@@ -10,7 +10,7 @@ from designopt.solvers.surrogate.gaussian_process import (
     Hyperparameters,
     _negative_posterior,
     first_guess,
-    fitted,
+    fit_hyperparameters,
 )
 from designopt.solvers.surrogate.matern import Slopes, observation_correlations
 
@@ -71,7 +71,7 @@ def test_few_observations_leave_length_scales_near_their_common_level():
     values = -20.0 * np.exp(-0.2 * np.sqrt((x**2).mean(axis=1))) - np.exp(np.cos(2.0 * np.pi * x).mean(axis=1))
     values = (values - values.mean()) / values.std()
     alike, independent = (
-        fitted(points, values, np.arange(5), first_guess(5, noisy=False, common_level=common))[0].lengths
+        fit_hyperparameters(points, values, np.arange(5), first_guess(5, noisy=False, common_level=common))[0].lengths
         for common in (True, False)
     )
     assert alike.max() < 1.5 * alike.min()
@@ -79,12 +79,12 @@ def test_few_observations_leave_length_scales_near_their_common_level():
 
 
 def test_irrelevant_inputs_get_a_long_length_scale_and_noise_is_estimated():
-    clean, _ = fitted(POINTS, VALUES, GROUPS, first_guess(3))
+    clean, _ = fit_hyperparameters(POINTS, VALUES, GROUPS, first_guess(3))
     assert clean.lengths[2] > 5.0 * clean.lengths[:2].max()
     assert clean.noise < 1e-6
     points = RNG.random((80, 2))
     noisy = np.sin(6.0 * points[:, 0]) + 0.3 * RNG.standard_normal(80)
-    h, _ = fitted(points, noisy, np.arange(2), first_guess(2))
+    h, _ = fit_hyperparameters(points, noisy, np.arange(2), first_guess(2))
     process = GaussianProcess(points, noisy, np.arange(2), h)
     assert np.sqrt(h.noise * process.variance) == pytest.approx(0.3, rel=0.3)
 
@@ -144,14 +144,14 @@ def test_the_same_point_twice_is_no_trouble():
 
 def test_without_noise_a_jump_is_no_noise():
     jump = np.where(POINTS[:, 0] > 0.5, 1.0, 0.0)
-    assert fitted(POINTS, jump, GROUPS, first_guess(3, noisy=False))[0].noise <= 1e-3
+    assert fit_hyperparameters(POINTS, jump, GROUPS, first_guess(3, noisy=False))[0].noise <= 1e-3
 
 
 def test_a_process_of_the_surroundings_predicts_what_differs_from_place_to_place():
     x = np.linspace(0.0, 1.0, 60)[:, None]
     rough_and_flat = np.where(x[:, 0] < 0.5, np.sin(80.0 * x[:, 0]), 2.0 + 0.1 * x[:, 0])
     complete = GaussianProcess(
-        x, rough_and_flat, np.array([0]), fitted(x, rough_and_flat, np.array([0]), first_guess(1))[0]
+        x, rough_and_flat, np.array([0]), fit_hyperparameters(x, rough_and_flat, np.array([0]), first_guess(1))[0]
     )
     near, at = complete.near(np.array([0.8]), 20), np.array([[0.805]])
     assert len(near.points) == 20
@@ -241,9 +241,9 @@ def test_slopes_make_predictions_better():
     at = RNG.random((200, 3))
     truth = np.sin(4.0 * at[:, 0]) + at[:, 1] ** 2
     few = POINTS[:8]
-    alone, _ = fitted(few, VALUES[:8], GROUPS, first_guess(3))
+    alone, _ = fit_hyperparameters(few, VALUES[:8], GROUPS, first_guess(3))
     slopes = Slopes(np.arange(8), np.array([0, 1]), slopes_of_values(few))
-    with_slopes, _ = fitted(few, VALUES[:8], GROUPS, first_guess(3), slopes)
+    with_slopes, _ = fit_hyperparameters(few, VALUES[:8], GROUPS, first_guess(3), slopes)
     errors = [
         np.abs(GaussianProcess(few, VALUES[:8], GROUPS, h, s).predict(at)[0] - truth).mean()
         for h, s in ((alone, None), (with_slopes, slopes))

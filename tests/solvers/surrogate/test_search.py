@@ -222,7 +222,7 @@ def test_the_front_of_a_model_without_noise_is_what_was_observed():
 @pytest.mark.parametrize(("improvements", "share"), [(0, 0.2), (30, 0.5)])
 def test_where_values_jump_the_front_is_looked_around_less_often_without_success(improvements, share, monkeypatch):
     search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), no_outcomes(BRANIN))
-    monkeypatch.setattr(search, "_near", lambda processes, X: (processes, (np.zeros(2), np.ones(2))))
+    monkeypatch.setattr(search, "_nearby_processes", lambda processes, X: (processes, (np.zeros(2), np.ones(2))))
     search._jumps = True
     search._worth += [[3.0, 30.0], [improvements, 30.0]]
     first = [next(search._ways(None, np.empty((0, 2))))[1] is not None for _ in range(400)]
@@ -304,7 +304,7 @@ def test_a_design_improves_if_it_enters_the_front_though_it_is_worse_in_one_obje
     evaluate = InProcess(problem, 9)
     search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), evaluate(np.array([[0.5, 0.5]])))
     for x, better in (([0.6, 0.2], True), ([0.5, 0.6], False), ([0.5, 0.5], False), ([0.1, 0.9], True)):
-        assert search._better(evaluate(np.array([x]))) is better
+        assert search._is_improvement(evaluate(np.array([x]))) is better
 
 
 class _Recorded:

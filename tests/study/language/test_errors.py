@@ -33,7 +33,7 @@ budget: {evaluations: 100}
 @pytest.fixture
 def three_solvers(monkeypatch) -> None:
     """The installed solvers of the example."""
-    monkeypatch.setattr("designopt.plugin.discovery.installed", lambda kind=None: iter(()))
+    monkeypatch.setattr("designopt.plugin.discovery.installed_plugins", lambda kind=None: iter(()))
     declared = designopt.plugin.discovery._declared_plugins
     monkeypatch.setattr(
         "designopt.plugin.discovery._declared_plugins", {k: v for k, v in declared.items() if k[0] != "solver"}

@@ -122,7 +122,7 @@ def test_a_robust_study_evaluates_every_design_with_neighbours_in_every_scenario
     X = np.array([[1.5, 2.0]])
     assert problem.keys(X)[0][:2] == plain.keys(X)[0]
     assert len(set(problem.keys(X)[0])) == 8
-    assert problem.unshifted.digest == plain.digest
+    assert problem.without_shifts.digest == plain.digest
     assert study.objectives[0].over.plugin.name == "worst"
 
 

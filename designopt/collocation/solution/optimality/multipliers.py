@@ -18,7 +18,6 @@ Automatica 46 (2010) 1843); for Hermite-Simpson the cubic through the costates o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,11 +95,6 @@ def lagrangian_gradient(
     return np.asarray(gradient + np.asarray(ca.mtimes(jacobian.T, ca.DM(constraint_multipliers)), float).ravel())
 
 
-def block_of(blocks: Sequence[Block], kind: str, phase: int) -> Block | None:
-    """The block of rows of one kind of a phase, or None."""
-    return next((b for b in blocks if b.kind == kind and b.phase == phase), None)
-
-
 def path_blocks(transcription: Transcription, i: int) -> list[Block]:
     """The rows of the path constraints of phase i."""
     return [block for block in transcription.blocks if block.kind == "path" and block.phase == i]
@@ -111,8 +105,7 @@ def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: 
     problem_functions = transcription.problem_functions
     layout, functions = transcription.layout.phases[i], problem_functions.functions[i]
     mesh, nx = layout.mesh, problem_functions.points[i].nx
-    block = block_of(transcription.blocks, "defect", i)
-    assert block is not None
+    block = next(block for block in transcription.blocks if block.kind == "defect" and block.phase == i)
     defects = multipliers.constraint_multipliers[block.rows]
     of_points = multipliers.by_point(transcription, i)
 

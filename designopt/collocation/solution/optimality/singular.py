@@ -130,7 +130,7 @@ def _derivatives(
     among_variables = (functions.hessian_rows < nw) & (functions.hessian_columns < nw)
     if among_variables.any():
         mu, weights = multipliers.by_point(transcription, i), mesh.weights[mesh.first :, None]
-        [numbers] = _mapped(functions.hessian, count)(*arguments, mu, weights)
+        [numbers] = _map_point_function(functions.hessian, count)(*arguments, mu, weights)
         rows, columns = functions.hessian_rows[among_variables], functions.hessian_columns[among_variables]
         hessian[:, rows, columns] = hessian[:, columns, rows] = numbers[:, among_variables]
     if functions.rows.path.stop == functions.rows.residuals.start:
@@ -138,7 +138,7 @@ def _derivatives(
     slopes = np.zeros((count, functions.rows.count, nw))
     among_variables = functions.jacobian_columns < nw
     if among_variables.any():
-        [numbers] = _mapped(functions.jacobian, count)(*arguments)
+        [numbers] = _map_point_function(functions.jacobian, count)(*arguments)
         slopes[:, functions.jacobian_rows[among_variables], functions.jacobian_columns[among_variables]] = numbers[
             :, among_variables
         ]
@@ -146,7 +146,7 @@ def _derivatives(
 
 
 @lru_cache(maxsize=128)
-def _mapped(function: Any, count: int) -> PerPoint:
+def _map_point_function(function: Any, count: int) -> PerPoint:
     """A function of one point, mapped over several."""
     return PerPoint(function, count)
 

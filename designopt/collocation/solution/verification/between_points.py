@@ -102,7 +102,7 @@ def _integrals(
 
 def control_degree(scheme: Scheme) -> int:
     """The degree of the polynomial of controls on an interval."""
-    return len(scheme.collocated) - 1
+    return len(scheme.collocation_points) - 1
 
 
 @lru_cache(maxsize=16)
@@ -178,15 +178,15 @@ def violations_between_points(
     times = solution.t0 + np.concatenate(fractions) * equations.duration
     violations = {}
     for name, values in zip(states, np.vstack(trajectories).T, strict=True):
-        violations[name] = _outside(values, *solution.bounds[name], times)
+        violations[name] = _violation_outside(values, *solution.bounds[name], times)
     columns = iter(np.vstack(path).T if path else ())
     for (name, c), size in zip(phase.path.items(), point.path_sizes, strict=True):
-        rows = [_outside(next(columns), c.low, c.high, times) for _ in range(size)]
+        rows = [_violation_outside(next(columns), c.low, c.high, times) for _ in range(size)]
         violations[f"path constraint '{name}'"] = max(rows, key=lambda violation: violation.share)
     return violations
 
 
-def _outside(values: Floats, low: float, high: float, times: Floats) -> ViolationBetweenPoints:
+def _violation_outside(values: Floats, low: float, high: float, times: Floats) -> ViolationBetweenPoints:
     beyond = np.maximum(np.maximum(low - values, values - high), 0.0)
     beyond[np.isnan(beyond)] = np.inf
     worst = int(beyond.argmax())

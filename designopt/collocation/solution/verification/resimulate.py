@@ -124,11 +124,11 @@ class _Segments:
         from numpy.polynomial.legendre import legvander
 
         mesh, values = self.equations.solution.mesh, self.equations.solution.values
-        longest = max(len(scheme.collocated) for scheme in mesh.schemes)
+        longest = max(len(scheme.collocation_points) for scheme in mesh.schemes)
         coefficients = np.zeros((len(mesh), longest, len(self.names)))
         for scheme, intervals in mesh.groups:
-            count = len(scheme.collocated)
-            inverse = np.linalg.inv(legvander(2.0 * scheme.collocated - 1.0, count - 1))
+            count = len(scheme.collocation_points)
+            inverse = np.linalg.inv(legvander(2.0 * scheme.collocation_points - 1.0, count - 1))
             slots = mesh.bases[intervals, None] + np.arange(scheme.steps + 1)[-count:]
             for i, name in enumerate(self.names):
                 coefficients[intervals, :count, i] = values[name][slots] @ inverse.T
@@ -173,7 +173,7 @@ class _Segments:
         And all steps; None if some were implicit or a run diverged.
         """
         if len(segments) == 1 and segments[0] in self.stiff:
-            return self._stiff(x[:, 0], segments[0], tau)[:, None], None
+            return self._stiff_end(x[:, 0], segments[0], tau)[:, None], None
         ends, x = np.full_like(x, math.inf), x.copy()
         at, width = np.full(len(segments), tau), np.ones(len(segments))
         active, lost = np.arange(len(segments)), np.zeros(len(segments), dtype=bool)
@@ -203,7 +203,7 @@ class _Segments:
                 return ends, (step_segments[order], begin[order], delta[order])
         for i in active:
             self.stiff.add(int(segments[i]))
-            ends[:, i] = self._stiff(x[:, i], segments[i], float(at[i]))
+            ends[:, i] = self._stiff_end(x[:, i], segments[i], float(at[i]))
         return ends, None
 
     def chain(self, x: Floats, steps: Steps | None) -> Floats:
@@ -251,7 +251,7 @@ class _Segments:
                 return x, int(segments[at]), float(begins[at])
         return x, nodes.shape[1] - 1, 0.0
 
-    def _stiff(self, x: Floats, segment: int, tau: float) -> Floats:
+    def _stiff_end(self, x: Floats, segment: int, tau: float) -> Floats:
         """The end of one segment from states `x` at its place `tau`, by an implicit method."""
         equations, mesh, nx = self.equations, self.equations.solution.mesh, len(self.size)
         segments, h = np.array([segment]), equations.duration * mesh.widths[segment]

@@ -10,7 +10,7 @@ from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 
 
-def augmented(
+def augment(
     system: System,
     states: Sequence[Variable],
     controls: Sequence[Variable],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from designopt.collocation.statement.added.augmented import augmented
+from designopt.collocation.statement.added.augmented import augment
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends
@@ -90,7 +90,7 @@ def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
     first = -size if peak.extremum == "smallest" else size
     return replace(
         phase,
-        system=augmented(system, [level], system.controls, lambda x, u: (x[:-1], u, 0.0)),
+        system=augment(system, [level], system.controls, lambda x, u: (x[:-1], u, 0.0)),
         path={**phase.path, **({} if peak.at else limits)},
         samples={**phase.samples, **(limits if peak.at else {})},
         guess={**phase.guess, peak.state: (first, first)},

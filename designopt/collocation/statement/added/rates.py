@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.collocation.statement.added.augmented import augmented
+from designopt.collocation.statement.added.augmented import augment
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError, check_names
 from designopt.collocation.statement.symbols import Ends
@@ -57,12 +57,12 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
         if not isinstance(rate, Rate):
             raise ProblemError("bad_statement", f"rates.{name}", f"is {rate!r}: give a Rate, as Rate(low=-1, high=1)")
         check_names("rates", [name], controls, "control", "bad_statement")
-    phases = [_phase(phase, {n: rates[n] for n in rates if _has(phase, n)}) for phase in problem.phases]
+    phases = [_phase(phase, {n: rates[n] for n in rates if _has_variable(phase, n)}) for phase in problem.phases]
     penalties = [
         (phase.name, f"{name}_rate_squared", rate.penalty)
         for phase in problem.phases
         for name, rate in rates.items()
-        if rate.penalty > 0.0 and _has(phase, name)
+        if rate.penalty > 0.0 and _has_variable(phase, name)
     ]
     return replace(problem, phases=phases, cost=_Cost(problem.cost, tuple(penalties)))
 
@@ -78,7 +78,7 @@ class _Cost:
         return self.cost(e) + sum(weight * e.phase[phase].integral[name] for phase, name, weight in self.weights)
 
 
-def _has(phase: Phase, name: str) -> bool:
+def _has_variable(phase: Phase, name: str) -> bool:
     return any(v.name == name for v in phase.system.controls)
 
 
@@ -123,4 +123,4 @@ def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
         controls = [x[next(states)] if v.name in rates else u[next(remaining_columns)] for v in system.controls]
         return x[:nx], ca.vertcat(*controls), u[len(remaining) :]
 
-    return augmented(system, rate_controls, (*remaining, *new), enter)
+    return augment(system, rate_controls, (*remaining, *new), enter)

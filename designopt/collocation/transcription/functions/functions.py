@@ -17,7 +17,7 @@ from designopt.collocation.statement.checks import check_statement
 from designopt.collocation.statement.mesh import Mesh
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.statement.symbols import Ends, EndVariables, NamedEntries, PhaseEnds, stacked
+from designopt.collocation.statement.symbols import Ends, EndVariables, NamedEntries, PhaseEnds, stacked_vectors
 from designopt.collocation.transcription.functions.points import (
     CollocationPoint,
     PointFunctions,
@@ -76,7 +76,7 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
             NamedEntries(integral, "integral"),
             NamedEntries(constant, "data entry that is a number"),
         )
-    parameter_multipliers = stacked(parameters, [v for phase in problem.phases for v in phase.system.vectors])
+    parameter_multipliers = stacked_vectors(parameters, [v for phase in problem.phases for v in phase.system.vectors])
     e = Ends(NamedEntries(values_by_name, "phase"), NamedEntries({**parameters, **parameter_multipliers}, "parameter"))
     figures = {n: expression_of(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
     figures.update({n: expression_of(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
@@ -198,7 +198,9 @@ def with_compiled(problem_functions: ProblemFunctions, options: Options, solves:
     if options.compile == "never" or (options.compile == "auto" and not pays):
         return problem_functions
     try:
-        compiled_of = {id(functions): _compiled(functions) for functions in dict.fromkeys(problem_functions.functions)}
+        compiled_of = {
+            id(functions): _compile_functions(functions) for functions in dict.fromkeys(problem_functions.functions)
+        }
         return replace(
             problem_functions, functions=tuple(compiled_of[id(functions)] for functions in problem_functions.functions)
         )
@@ -207,7 +209,7 @@ def with_compiled(problem_functions: ProblemFunctions, options: Options, solves:
         return problem_functions
 
 
-def _compiled(functions: PointFunctions) -> PointFunctions:
+def _compile_functions(functions: PointFunctions) -> PointFunctions:
     generator = ca.CodeGenerator("point", {"with_header": False})
     try:
         for name in _NAMES:
@@ -226,7 +228,7 @@ class PerPoint:
     def __init__(self, function: Any, count: int) -> None:
         symbols = [ca.MX.sym(f"of_points{k}", function.size1_in(k), count) for k in range(function.n_in())]
         every = SideBySide(symbols, count)
-        results = [mapped(function, every)] if function.n_out() == 1 else function.map(count)(*symbols)
+        results = [map_side_by_side(function, every)] if function.n_out() == 1 else function.map(count)(*symbols)
         point_function = ca.Function("of_points", symbols, [ca.densify(result) for result in results])
         self._arguments = [np.zeros((count, each.shape[0])) for each in symbols]
         self._results = [np.zeros((count, point_function.size1_out(k))) for k in range(point_function.n_out())]
@@ -276,7 +278,7 @@ class SideBySide:
         return [first for first, _ in self._parts], [last for _, last in self._parts]
 
 
-def mapped(function: Any, points: SideBySide) -> Any:
+def map_side_by_side(function: Any, points: SideBySide) -> Any:
     """The results (rows, count), side by side, of a function with one result at all `points`."""
     count = points.count
     blocks, remainder = divmod(count, BLOCK)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from designopt.collocation.statement.expressions import nodes, operation, operation_names, quoted
+from designopt.collocation.statement.expressions import nodes, operation, operation_names, part_text
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.functions.points import CollocationPoint
 from designopt.collocation.transcription.functions.tables import degrees
@@ -45,7 +45,7 @@ def nonsmooth_warnings(functions: ProblemFunctions) -> tuple[str, ...]:
 
 def _warnings(functions: ProblemFunctions) -> Iterator[str]:
     for i, point in enumerate(functions.points):
-        if not _suspicious(functions, i):
+        if not _has_kinks(functions, i):
             continue
         for name, expression in parts(point):
             kinks, tables = _kinks(expression, point.w), _rough_tables(expression, point.w)
@@ -75,7 +75,7 @@ def parts(point: CollocationPoint) -> Iterator[tuple[str, Any]]:
             yield f"{word} '{name}'", expressions[row]
 
 
-def _suspicious(problem_functions: ProblemFunctions, i: int) -> bool:
+def _has_kinks(problem_functions: ProblemFunctions, i: int) -> bool:
     """Whether there is any operation with a kink at all: a quick test of the functions of a point."""
     names = operation_names()
     functions = [problem_functions.functions[i].values, problem_functions.functions[i].cost]
@@ -91,7 +91,7 @@ def _kinks(expression: Any, variables: Any) -> list[str]:
     for node in nodes(expression):
         word = WORDS.get(operation(node), "")
         if word and word not in text_of and ca.depends_on(node, variables):
-            text_of[word] = quoted(node)
+            text_of[word] = part_text(node)
     return [f"{word} ({text})" if text else word for word, text in text_of.items()]
 
 

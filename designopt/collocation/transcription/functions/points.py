@@ -16,7 +16,7 @@ import numpy as np
 from designopt.arrays import Indices
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.stated_values import ProblemError
-from designopt.collocation.statement.symbols import Symbols, stacked
+from designopt.collocation.statement.symbols import Symbols, stacked_vectors
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
@@ -87,7 +87,7 @@ class CollocationPoint:
             outputs = {v.name: y[i] for i, v in enumerate(system.outputs)}
             _check_outputs(phase, outputs, {**symbols, **data})
         values_by_name = {**symbols, **data, **outputs}
-        self.symbols = Symbols({**values_by_name, **stacked(values_by_name, system.vectors)}, t)
+        self.symbols = Symbols({**values_by_name, **stacked_vectors(values_by_name, system.vectors)}, t)
         empty = ca.SX(0, 1)
         if form is None:
             rates, residuals = _system_expression(phase, "rhs", system.rhs, arguments), empty
@@ -214,7 +214,7 @@ def point_functions(
     )
 
 
-def expression_of(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: bool = False) -> Any:
+def expression_of(position: str, value: Callable[[Any], Any], symbols: Any, *, scalar: bool = False) -> Any:
     """The column (SX) that a user's function returns, one number with `scalar`. Raises `ProblemError` with the
     field."""
     try:
@@ -222,26 +222,26 @@ def expression_of(where: str, value: Callable[[Any], Any], symbols: Any, *, scal
     except ProblemError:
         raise
     except (KeyError, AttributeError) as error:
-        raise ProblemError("bad_statement", where, str(error.args[0])) from error
+        raise ProblemError("bad_statement", position, str(error.args[0])) from error
     except Exception as error:
         text = f"gives no expression ({_last_line(error)}): use operations and functions of CasADi, as ca.sin"
-        raise ProblemError("model_not_symbolic", where, text) from error
+        raise ProblemError("model_not_symbolic", position, text) from error
     try:
         column = ca.densify(ca.SX(result))
     except NotImplementedError as error:
         text = f"gives {type(result).__name__}, not an expression: return one"
-        raise ProblemError("bad_statement", where, text) from error
+        raise ProblemError("bad_statement", position, text) from error
     if scalar and column.numel() != 1:
         text = f"gives {column.size1()} x {column.size2()} numbers, not one: add them up or name each one"
-        raise ProblemError("bad_statement", where, text)
+        raise ProblemError("bad_statement", position, text)
     if _has_nan(column):
         text = (
             "is not a number (NaN) whatever the variables are: functions of Python's math take numbers only, use ca.sin"
         )
-        raise ProblemError("model_not_symbolic", where, text)
+        raise ProblemError("model_not_symbolic", position, text)
     if column.size2() != 1 or not column.numel():
         text = f"gives {column.size1()} x {column.size2()} numbers, not a column: use ca.vertcat(...)"
-        raise ProblemError("bad_statement", where, text)
+        raise ProblemError("bad_statement", position, text)
     return column
 
 

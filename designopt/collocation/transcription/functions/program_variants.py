@@ -62,10 +62,10 @@ def _names(problem: TrajectoryProblem) -> list[Any]:
     return [phases, [n for n, c in problem.constraints.items() if not is_added(c)]]
 
 
-def _check_names(where: str, before: Sequence[str], after: Sequence[str]) -> None:
+def _check_names(position: str, before: Sequence[str], after: Sequence[str]) -> None:
     if before != after:
         text = f"{', '.join(after) or 'none'} were {', '.join(before) or 'none'} when the program was built"
-        raise ProblemError("bad_statement", where, f"{text}: build it again")
+        raise ProblemError("bad_statement", position, f"{text}: build it again")
 
 
 def _functions(problem: TrajectoryProblem, before: TrajectoryProblem) -> Functions:

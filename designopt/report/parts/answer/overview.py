@@ -16,7 +16,13 @@ from designopt.report.notable import (
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
 from designopt.report.parts.answer.limits import reached_bounds, sentence
-from designopt.report.parts.answer.tolerances import fragile_in_short, narrow_front, robust_baseline, unknown_robustness
+from designopt.report.parts.answer.tolerances import (
+    end_of_front,
+    fragile_in_short,
+    narrow_front,
+    robust_baseline,
+    unknown_robustness,
+)
 from designopt.report.parts.answer.unfinished_search import search_to_continue
 from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
@@ -70,6 +76,7 @@ def overview(result: Result) -> Section:
                 *study_remarks(study),
                 *fragile_in_short(result),
                 *robust_baseline(result),
+                *end_of_front(result),
                 *rarely_valid(result),
                 *failed_baselines(result),
                 *narrow_front(result),

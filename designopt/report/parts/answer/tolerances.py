@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from designopt import decision
 from designopt.counts import count, plural
 from designopt.plugin import report_part
 from designopt.report.labels import (
@@ -108,6 +109,29 @@ def without_robust_choice(result: Result) -> list[str]:
     if any(choice.method == "robust" for choice in result.study.choose):
         return []
     return ["'report: {choose: [robust]}' looks for a design whose neighbours satisfy the limits"]
+
+
+def end_of_front(result: Result) -> list[str]:
+    """A clause if the recommended design is an end of a wide front that no rule of choice but robustness selects: the
+    best in one objective, and in the worse half of the range of another; else none."""
+    recommendation, front = result.recommended(), np.asarray(result.front(), dtype=np.intp)
+    objectives, has_robust = result.problem.objectives, any(c.method == "robust" for c in result.study.choose)
+    if recommendation is None or len(objectives) < 2 or len(front) < 3 or narrow_front(result):
+        return []
+    rules = {"compromise", *(decision.label(c) for c in result.study.choose if c.method != "robust")}
+    if any(row == recommendation[1] for rule, row in result.chosen().items() if rule in rules):
+        return []
+    values, row = result.outcomes.objectives, recommendation[1]
+    low, high = values[front].min(axis=0), values[front].max(axis=0)
+    best = [o.name for o, is_least in zip(objectives, values[row] <= low, strict=True) if is_least]
+    if not best or not (values[row] > 0.5 * (low + high)).any():
+        return []
+    way = (
+        "more designs may have a compromise whose neighbours satisfy the limits"
+        if has_robust
+        else "'report: {choose: [knee, robust]}' looks for a compromise whose neighbours satisfy the limits"
+    )
+    return [f"the recommended design is an end of the front, the best {listed(best)}: {way}"]
 
 
 def robust_baseline(result: Result) -> list[str]:

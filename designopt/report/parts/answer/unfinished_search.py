@@ -9,6 +9,7 @@ import numpy as np
 from designopt.counts import plural
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer.front_ends import improvable_ends
+from designopt.report.parts.designs.surrogate import expected_gain
 from designopt.solvers.ends import FAR_APART
 from designopt.store.errors import resume_command
 
@@ -20,6 +21,9 @@ _LAST_SHARE, _GAIN = 0.1, 0.02
 #: Feasible designs in a row of which half are near the best once a search has converged, and shares of the best value
 #: and of the first differences from it that are near.
 _CLOSE, _APART, _NARROWED = 20, 0.01, 1e-4
+#: Expected gain, as a share of the standard deviation of the only objective or of the hypervolume, up to which a search
+#: by gp has converged.
+_EXPECTED = 0.01
 #: Share of an even number of designs below which a value of a choice was rarely tried.
 _RARELY = 0.5
 #: Designs of a stage below which a gain at its end says little.
@@ -31,7 +35,7 @@ def search_to_continue(result: Result) -> list[str]:
     with a value of a choice that it left early."""
     if result.ended != "done" or result.study.lists_designs:
         return []
-    clauses = improvable_ends(result) or still_improving(result) or not_converged(result)
+    clauses = improvable_ends(result) or still_improving(result) or not_converged(result) or gain_expected(result)
     return [*clauses, *ends_apart(result), *rarely_tried(result)]
 
 
@@ -103,6 +107,24 @@ def not_converged(result: Result) -> list[str]:
         f"{stages[-1].name} has not converged: half of any {_CLOSE} designs in a row are"
         f" {distance} worse than the best; continue with {resume_command(result.path)} --budget"
         f" {stages[-1].name}={2 * budget}"
+    ]
+
+
+def gain_expected(result: Result) -> list[str]:
+    """A clause if the processes of the solver gp expect a gain of more than `_EXPECTED` at the end of its budget."""
+    stages = [stage for stage in result.study.stages if not stage.baseline]
+    budget = stages[-1].budget.evaluations if stages else None
+    if budget is None or len(result.designs_of(stages[-1].name)) < budget:
+        return []
+    expectation = expected_gain(result)
+    if expectation is None or expectation[0] <= _EXPECTED:
+        return []
+    share, reference = expectation
+    command = f"continue with {resume_command(result.path)} --budget {stages[-1].name}={2 * budget}"
+    way = "raise the budget" if result.made_elsewhere else command
+    return [
+        f"{stages[-1].name} is not finished: the next design is expected to gain {number(100.0 * share, 2)} % of"
+        f" {reference}; {way}"
     ]
 
 

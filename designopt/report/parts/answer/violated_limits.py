@@ -33,7 +33,7 @@ class BrokenLimit(NamedTuple):
     @property
     def share(self) -> float:
         """The share of the designs with a result that violate it."""
-        return float(self.activity.broken.sum() / max(int(self.activity.has_value.sum()), 1))
+        return float(self.activity.violated.sum() / max(int(self.activity.has_value.sum()), 1))
 
     @property
     def distance(self) -> float:
@@ -57,7 +57,7 @@ def violations(result: Result) -> list[BrokenLimit]:
         BrokenLimit(f"{c.name} {_SIGNS[limit.side]} {number(limit.limit)} {c.unit}".rstrip(), c.unit, limit)
         for c in stated_constraints(result.problem)
         for limit in activity.limits(result.problem, result.outcomes, c)
-        if limit.broken.any()
+        if limit.violated.any()
     ]
     return sorted(limits, key=lambda limit: (-limit.share, -limit.distance))
 
@@ -67,7 +67,7 @@ def conflicts(limits: list[BrokenLimit]) -> list[str]:
     apart = (
         f"No evaluated design satisfies both {a.text} and {b.text}."
         for a, b in combinations([limit for limit in limits if limit.share < 1.0][:PAIRED], 2)
-        if not np.any(a.activity.has_value & b.activity.has_value & ~a.activity.broken & ~b.activity.broken)
+        if not np.any(a.activity.has_value & b.activity.has_value & ~a.activity.violated & ~b.activity.violated)
     )
     return list(islice(apart, PAIRS))
 
@@ -81,7 +81,7 @@ def mostly_infeasible(result: Result) -> list[str]:
         return []
     first = limits[0]
     share = f"{count(result_count - feasible)} of {plural(result_count, 'design')} with a result violate limits"
-    return [f"{share}: {count(int(first.activity.broken.sum()))} violate {first.text}, more than any other limit"]
+    return [f"{share}: {count(int(first.activity.violated.sum()))} violate {first.text}, more than any other limit"]
 
 
 def findings(result: Result) -> list[str]:
@@ -96,7 +96,7 @@ def findings(result: Result) -> list[str]:
     sentences += conflicts(limits)
     if limits and not sentences:
         first = limits[0]
-        violations, results = int(first.activity.broken.sum()), int(first.activity.has_value.sum())
+        violations, results = int(first.activity.violated.sum()), int(first.activity.has_value.sum())
         sentences.append(
             f"{count(violations)} of {plural(results, 'design')} violate {first.text}, more than any other limit."
         )
@@ -127,7 +127,7 @@ def table(result: Result) -> Table | None:
     rows = tuple(
         (
             limit.text,
-            int(limit.activity.broken.sum()),
+            int(limit.activity.violated.sum()),
             percent(limit.share, 1),
             limit.best,
             limit.activity.best,
@@ -143,7 +143,7 @@ def lines(limits: list[BrokenLimit]) -> list[list[str]]:
     rows = [
         [
             limit.text,
-            f"{count(int(limit.activity.broken.sum()))} of {count(int(limit.activity.has_value.sum()))}",
+            f"{count(int(limit.activity.violated.sum()))} of {count(int(limit.activity.has_value.sum()))}",
             limit.best,
             str(limit.activity.best),
         ]

@@ -46,6 +46,41 @@ _CENTRE = {"mode": "markers", "marker": {"color": "@mark", "size": 8}, **_SAYS_V
 @report_part("surrogate", version=1)
 def surrogate(result: Result) -> Section | None:
     """Slices of the processes through the suggested design, their accuracy, and the expected gain."""
+    fit = _fit(result)
+    if fit is None:
+        return None
+    model, processes, cheap_count = fit
+    centre, name = _centre(result, processes)
+    table, poor = _accuracy(result, processes)
+    findings = [_gain_sentence(model, processes)] if processes.boxes is not None else []
+    if poor:
+        findings.append(
+            f"{listed(poor)}: prediction errors exceed half the standard deviation; predictions are unreliable."
+        )
+    return Section(
+        "Surrogate model",
+        introduction="Gaussian-process models of the solver gp, fitted to all designs: predictions along each "
+        f"parameter through {name}, with the others fixed. Bands are ± two standard deviations."
+        + (f" {plural(cheap_count, 'cheap evaluation')} included." if cheap_count else ""),
+        findings=tuple(findings),
+        figures=(_slices(result, model.coordinates, processes, centre),),
+        tables=(table,),
+    )
+
+
+def expected_gain(result: Result) -> tuple[float, str] | None:
+    """The share that the next design of the last search by gp is expected to gain, and of what; None without processes
+    of feasible designs."""
+    fit = _fit(result)
+    if fit is None or fit[1].boxes is None:
+        return None
+    share = _gain(fit[0], fit[1])
+    return None if share is None else (share, _gain_reference(fit[1]))
+
+
+def _fit(result: Result) -> tuple[Surrogate, Processes, int] | None:
+    """The processes of the last search by gp, fitted to all designs, and the number of cheap evaluations among them;
+    None without such a search, and for too few or too many designs."""
     problem = result.problem
     searches = [search for stage in result.study.stages if (search := _gp(stage.solver, problem)) is not None]
     if not searches or not problem.objectives:
@@ -57,22 +92,7 @@ def surrogate(result: Result) -> Section | None:
     model = Surrogate(problem, searches[-1].get("noise"))
     cheap = Observations.from_outcomes(problem, [result.cheap]) if result.cheap is not None else None
     processes = model.processes(observations, np.empty((0, observations.X.shape[1])), cheap)
-    centre, name = _centre(result, processes)
-    table, poor = _accuracy(result, processes)
-    findings = [_gain(model.coordinates, processes)] if processes.boxes is not None else []
-    if poor:
-        findings.append(
-            f"{listed(poor)}: prediction errors exceed half the standard deviation; predictions are unreliable."
-        )
-    return Section(
-        "Surrogate model",
-        introduction="Gaussian-process models of the solver gp, fitted to all designs: predictions along each "
-        f"parameter through {name}, with the others fixed. Bands are ± two standard deviations."
-        + (f" {plural(len(cheap.X), 'cheap evaluation')} included." if cheap is not None else ""),
-        findings=tuple(findings),
-        figures=(_slices(result, model.coordinates, processes, centre),),
-        tables=(table,),
-    )
+    return model, processes, 0 if cheap is None else len(cheap.X)
 
 
 def _gp(use: Use[SolverPlugin], problem: Problem) -> Mapping[str, Any] | None:
@@ -91,14 +111,23 @@ def _centre(result: Result, processes: Processes) -> tuple[Floats, str]:
     return result.outcomes.X[row], name
 
 
-def _gain(coordinates: Coordinates, processes: Processes) -> str:
-    """Expected gain of the best of many candidates."""
-    X = candidates(coordinates, processes.front, CANDIDATES, np.random.default_rng(0), None)
+def _gain(model: Surrogate, processes: Processes) -> float | None:
+    """Expected gain of the best of many candidates, as a share of `_gain_reference`; None without candidates."""
+    X = candidates(model.coordinates, processes.front, CANDIDATES, np.random.default_rng(0), None)
     if not len(X):
+        return None
+    return float(np.exp(processes.acquisition(model.coordinates.features(X)).max())) / processes.hypervolume
+
+
+def _gain_reference(processes: Processes) -> str:
+    return "the hypervolume" if len(processes.objectives) > 1 else "the standard deviation of the objective"
+
+
+def _gain_sentence(model: Surrogate, processes: Processes) -> str:
+    share = _gain(model, processes)
+    if share is None:
         return "No design remains that satisfies the relations."
-    share = float(np.exp(processes.acquisition(coordinates.features(X)).max())) / processes.hypervolume
-    scale = "of the hypervolume" if len(processes.objectives) > 1 else "of the standard deviation of the objective"
-    return f"The next design is expected to gain {number(100.0 * share, 2)} % {scale}."
+    return f"The next design is expected to gain {number(100.0 * share, 2)} % of {_gain_reference(processes)}."
 
 
 def _outputs(result: Result, processes: Processes) -> list[tuple[str, str, Process]]:

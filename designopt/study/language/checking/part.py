@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, WithJsonSchema
 
 from designopt.plugin import Plugin
-from designopt.study.language.checking.refusals import refused, value_text, wrong_kind
+from designopt.study.language.checking.refusals import value_error, value_text, wrong_kind
 from designopt.study.language.checking.words import LABEL
 
 
@@ -31,13 +31,13 @@ def _section(value: Any) -> Part:
         hint = f"; write {{use: {value}}}" if isinstance(value, str) and LABEL.fullmatch(value) else ""
         raise wrong_kind("a mapping with 'use'", value, hint)
     if "use" not in value:
-        raise refused("'use' is missing (the name of a plugin)")
+        raise value_error("'use' is missing (the name of a plugin)")
     name, settings = value["use"], {key: v for key, v in value.items() if key != "use"}
     outer_part = as_part(name)
     if outer_part is not None:
         return Part(outer_part.use, {**outer_part.settings, **settings})
     if not isinstance(name, str):
-        raise refused(f"'use' must be the name of a plugin, not {value_text(name)}", at="use")
+        raise value_error(f"'use' must be the name of a plugin, not {value_text(name)}", at="use")
     return Part(name, settings)
 
 

@@ -35,12 +35,12 @@ def wrong_kind(expectation: str, value: Any, hint: str = "") -> PydanticCustomEr
     return PydanticCustomError("kind", "{expected}", {"finding": finding, "expected": expectation})
 
 
-def refused(message: str, **location: Any) -> PydanticCustomError:
+def value_error(message: str, **location: Any) -> PydanticCustomError:
     """A value of the right kind that is not acceptable; `location` as in `Finding`."""
     return PydanticCustomError("value", "{finding}", {"finding": Finding((), message, **location)})
 
 
-def several(findings: Sequence[Finding]) -> ValidationError:
+def combined_error(findings: Sequence[Finding]) -> ValidationError:
     """Several findings at once."""
     errors = [PydanticCustomError("value", "{finding}", {"finding": finding}) for finding in findings]
     return ValidationError.from_exception_data("", [InitErrorDetails(type=error, input=None) for error in errors])
@@ -56,7 +56,7 @@ def findings(error: ValidationError) -> Iterator[Finding]:
         yield finding.below(item["loc"])
 
 
-def expected(error: ValidationError) -> str | None:
+def expected_kind(error: ValidationError) -> str | None:
     """The expected kind of value; None for a value of the right kind with invalid contents."""
     item, *other_errors = error.errors(include_url=False, include_input=False)
     if other_errors or item["loc"]:

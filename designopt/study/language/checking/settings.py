@@ -200,7 +200,7 @@ def describe(plugin: Plugin, *, has_settings: bool = False) -> str:
         ]
         parts.append(_table("arrays", arrays))
     if isinstance(plugin, ObjectivePlugin):
-        parts.append(f"needs {', '.join(plugin.needs)}; gives a number in {units.named(plugin.unit)}")
+        parts.append(f"needs {', '.join(plugin.needs)}; gives a number in {units.unit_text(plugin.unit)}")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -210,7 +210,7 @@ def _input_rows(fields: Mapping[str, Field] | None) -> list[SettingRow]:
     return [replace(row, default="") if row.name in names else row for row in rows(fields or {})]
 
 
-def _narrow(line: SettingRow) -> SettingRow:
+def _narrow_row(line: SettingRow) -> SettingRow:
     """The row with a long list of words behind its meaning."""
     words = line.type.removeprefix("one of ")
     if words == line.type or len(line.type) <= WIDEST_TYPE:
@@ -223,7 +223,7 @@ def _table(title: str, lines: list[SettingRow]) -> str:
     if not lines:
         return ""
     heads = ("name", "type", "unit", "default", "range", "sampled", "meaning")
-    cells = [heads, *(tuple(getattr(_narrow(line), head) for head in heads) for line in lines)]
+    cells = [heads, *(tuple(getattr(_narrow_row(line), head) for head in heads) for line in lines)]
     columns = [column for column in zip(*cells, strict=True) if any(column[1:])]
     widths = [max(len(cell) for cell in column) for column in columns]
     body = [

@@ -12,7 +12,7 @@ from pydantic import PlainValidator, Strict, WithJsonSchema
 
 from designopt.plugin import InputFile, Quantity
 from designopt.study.language import units
-from designopt.study.language.checking.refusals import is_number, refused, wrong_kind
+from designopt.study.language.checking.refusals import is_number, value_error, wrong_kind
 from designopt.study.language.findings import nearest
 
 
@@ -35,10 +35,10 @@ def _integer(quantity: Quantity | None) -> Any:
         else:
             number = amount_in(value, quantity, "an integer")
             if number != round(number):
-                raise refused(f"must be an integer, not {number:g}")
+                raise value_error(f"must be an integer, not {number:g}")
             integer = round(number)
         if abs(integer) >= 2**63:
-            raise refused("the number is too large")
+            raise value_error("the number is too large")
         return typing.cast(int, in_range(integer, quantity))
 
     return plain(validate, {"type": "integer", **_bounds(quantity)})
@@ -52,13 +52,13 @@ def amount_in(value: Any, quantity: Quantity | None, expectation: str = "a numbe
     if amount.unit is None or amount.unit == unit:
         return amount.value
     if quantity is None:
-        raise refused(f"must be a plain number, without the unit '{amount.unit}'")
+        raise value_error(f"must be a plain number, without the unit '{amount.unit}'")
     try:
         number = units.convert(amount.value, amount.unit, unit)
     except units.UnitError as error:
-        raise refused(f"incompatible units: {error}") from None
+        raise value_error(f"incompatible units: {error}") from None
     if not math.isfinite(number):
-        raise refused(f"the number is too large in {units.named(unit)}")
+        raise value_error(f"the number is too large in {units.unit_text(unit)}")
     return number
 
 
@@ -72,14 +72,14 @@ def to_amount(value: Any, expectation: str = "a number") -> units.Amount:
         except units.UnitError as error:
             if str(error).endswith("is not a number"):
                 raise wrong_kind(expectation, value) from None
-            raise refused(str(error)) from None
+            raise value_error(str(error)) from None
     else:
         try:
             amount = units.Amount(float(value))
         except OverflowError:
-            raise refused("the number is too large") from None
+            raise value_error("the number is too large") from None
     if not math.isfinite(amount.value):
-        raise refused(f"must be a finite number, not {amount.value}")
+        raise value_error(f"must be a finite number, not {amount.value}")
     return amount
 
 
@@ -87,7 +87,7 @@ def in_range(value: float, quantity: Quantity | None) -> float:
     """`value`, if the declared range admits it; otherwise raises a pydantic error."""
     message = out_of_range(value, quantity)
     if message:
-        raise refused(message)
+        raise value_error(message)
     return value
 
 
@@ -140,7 +140,7 @@ def _file(_: Quantity | None) -> Any:
         try:
             return typing.cast(InputFile, info.context["read"](value))
         except ValueError as error:
-            raise refused(str(error)) from None
+            raise value_error(str(error)) from None
 
     return plain(validate, {"type": "string", "description": "a file name relative to the study file"})
 
@@ -154,7 +154,7 @@ def word_of(choices: tuple[Any, ...]) -> Any:
                 return choice
         words = ", ".join(str(c) for c in choices)
         if isinstance(value, str):
-            raise refused(f"'{value[:40]}' is not one of {words}{nearest(value, [str(c) for c in choices])}")
+            raise value_error(f"'{value[:40]}' is not one of {words}{nearest(value, [str(c) for c in choices])}")
         raise wrong_kind(f"one of {words}" if len(choices) > 1 else f"'{words}'", value)
 
     return plain(validate, {"enum": list(choices)})

@@ -21,7 +21,14 @@ from pydantic import BeforeValidator, ConfigDict, PlainValidator, TypeAdapter, V
 from designopt.plugin import Field, InputFile, PluginError, Quantity
 from designopt.plugin.signature import record_fields, records
 from designopt.study.language.checking.annotations import type_name
-from designopt.study.language.checking.refusals import POINT, expected, findings, refused, several, wrong_kind
+from designopt.study.language.checking.refusals import (
+    POINT,
+    combined_error,
+    expected_kind,
+    findings,
+    value_error,
+    wrong_kind,
+)
 from designopt.study.language.checking.single_values import LEAVES, word_of
 from designopt.study.language.findings import MOST, Finding, intended_key, nearest_or_all
 
@@ -34,7 +41,7 @@ Checked: TypeAlias = TypeAdapter[Any]
 
 def checker(annotation: Any) -> Checked:
     """The check for values of type `annotation`. Raises `PluginError` for a type that no study can contain."""
-    return TypeAdapter(adapted(annotation))
+    return TypeAdapter(adapt_annotation(annotation))
 
 
 #: A cached version for frequent types.
@@ -74,7 +81,7 @@ _KEY = Annotated[str, BeforeValidator(str)]
 # ------------------------------------------------------------------------------------------------------ annotations
 
 
-def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
+def adapt_annotation(hint: Any, quantity: Quantity | None = None) -> Any:
     """`hint` converted for pydantic; `quantity` comes from an enclosing ``Annotated``. Raises `PluginError` for an
     unsupported type."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
@@ -82,7 +89,9 @@ def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
         inner_quantity = next((m for m in args[1:] if isinstance(m, Quantity)), None)
         checks = [m for m in args[1:] if not isinstance(m, Quantity)]
         inner = (
-            Any if any(isinstance(m, PlainValidator) for m in checks) else adapted(args[0], inner_quantity or quantity)
+            Any
+            if any(isinstance(m, PlainValidator) for m in checks)
+            else adapt_annotation(args[0], inner_quantity or quantity)
         )
         return Annotated[(inner, *checks)] if checks else inner
     if origin in (Union, types.UnionType):
@@ -105,11 +114,11 @@ def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
 
 
 def _member(hint: Any, quantity: Quantity | None) -> Any:
-    return Annotated[adapted(hint, quantity), _MEMBER]
+    return Annotated[adapt_annotation(hint, quantity), _MEMBER]
 
 
 def _union(members: tuple[Any, ...], quantity: Quantity | None) -> Any:
-    parts = [adapted(member, quantity) for member in members if member is not type(None)]
+    parts = [adapt_annotation(member, quantity) for member in members if member is not type(None)]
     adapters = [TypeAdapter(part) for part in parts]
 
     def validate(value: Any, _: Any, info: Any) -> Any:
@@ -121,7 +130,7 @@ def _union(members: tuple[Any, ...], quantity: Quantity | None) -> Any:
             try:
                 return adapter.validate_python(value, context={**info.context, "lenient": False})
             except ValidationError as error:
-                kind = expected(error)
+                kind = expected_kind(error)
                 if kind is None:
                     nearest = nearest or adapter
                 else:
@@ -135,14 +144,14 @@ def _union(members: tuple[Any, ...], quantity: Quantity | None) -> Any:
 
 def _tuple_of(args: tuple[Any, ...], quantity: Quantity | None) -> Any:
     if len(args) == 2 and args[1] is Ellipsis:
-        return tuple[adapted(args[0], quantity), ...]  # type: ignore[misc]
+        return tuple[adapt_annotation(args[0], quantity), ...]  # type: ignore[misc]
 
     def validate(value: Any, handler: Any) -> Any:
         if isinstance(value, Sequence) and not isinstance(value, str) and len(value) != len(args):
-            raise refused(f"needs {len(args)} values, has {len(value)}")
+            raise value_error(f"needs {len(args)} values, has {len(value)}")
         return handler(value)
 
-    return Annotated[tuple[tuple(adapted(a, quantity) for a in args)], WrapValidator(validate)]  # type: ignore[misc]
+    return Annotated[tuple[tuple(adapt_annotation(a, quantity) for a in args)], WrapValidator(validate)]  # type: ignore[misc]
 
 
 def _record(hint: Any) -> Any:
@@ -154,7 +163,7 @@ def _record(hint: Any) -> Any:
         try:
             return hint(**values)
         except ValueError as error:
-            raise refused(str(error)) from None
+            raise value_error(str(error)) from None
 
     return table(hint.__name__, members_of(hint), build)
 
@@ -190,7 +199,7 @@ def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, An
         except ValidationError as error:
             mistakes.extend(findings(error))
         if mistakes:
-            raise several(mistakes)
+            raise combined_error(mistakes)
         return build(result) if build else result
 
     return Annotated[record, WrapValidator(validate)]
@@ -213,7 +222,7 @@ def _missing(key: str, field: Field) -> str:
 
 def _table_field(field: Field) -> Any:
     try:
-        inner: Any = adapted(field.annotation, field.quantity)
+        inner: Any = adapt_annotation(field.annotation, field.quantity)
     except PluginError as error:
         raise PluginError(f"'{field.name}': {error}") from None
     extra: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from designopt.study.language.checking.refusals import is_number, refused, wrong_kind
+from designopt.study.language.checking.refusals import is_number, value_error, wrong_kind
 
 LABEL = re.compile(r"\w[\w.+-]{0,79}")
 _WORD = re.compile(r"[\w][\w.:@/+,=-]{0,199}")
@@ -34,12 +34,12 @@ def short_forms(*types: str) -> JsonKeywords:
     return JsonKeywords(**pair, type=["object", "array", *types])
 
 
-def spelled(value: Any) -> Any:
+def spell_out_range(value: Any) -> Any:
     """The mapping for a range in brackets, ``[low, high]``; other values unchanged."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
         return value
     if len(value) != 2:
-        raise refused(f"a range in brackets is [low, high], not {len(value)} values")
+        raise value_error(f"a range in brackets is [low, high], not {len(value)} values")
     return {"low": value[0], "high": value[1]}
 
 
@@ -50,7 +50,7 @@ def _matching(pattern: re.Pattern[str], otherwise: str) -> PlainValidator:
         if not isinstance(value, str):
             raise wrong_kind("a word", value, "; put quotes around it" if is_number(value) else "")
         if not pattern.fullmatch(value):
-            raise refused(f"{value[:40]!r} {otherwise}")
+            raise value_error(f"{value[:40]!r} {otherwise}")
         return value
 
     return PlainValidator(validate)
@@ -68,9 +68,9 @@ def _scalar(value: Any) -> Any:
     if not isinstance(value, (str, int, float, bool)):
         raise wrong_kind("a word or a number", value)
     if isinstance(value, float) and not math.isfinite(value):
-        raise refused(f"must be a finite number, not {value}")
+        raise value_error(f"must be a finite number, not {value}")
     if isinstance(value, int) and abs(value) >= 2**63:
-        raise refused("the number is too large")
+        raise value_error("the number is too large")
     return value
 
 

@@ -123,7 +123,7 @@ class Expression:
 
     def check_constants(self) -> None:
         """Raise `ExpressionError` at the first constant part that is not a finite number: ``1/0``, ``log(0)``."""
-        _constant(self.root)
+        _constant_value(self.root)
 
     def in_unit(self, unit: str, target: str) -> Expression:
         """A bound expression with values in `unit`, converted to `target`. Raises `units.UnitError`."""
@@ -132,7 +132,7 @@ class Expression:
     def rescaled(self, conversion_of: Mapping[str, tuple[float, float]]) -> Expression:
         """A bound expression in which each name of `conversion_of` (factor, offset) stands for ``factor * name +
         offset``."""
-        return Expression(_rescaled(self.root, conversion_of), self.source)
+        return Expression(_rescale(self.root, conversion_of), self.source)
 
 
 # ------------------------------------------------------------------------------------------------ text and values
@@ -192,19 +192,19 @@ def _evaluate(term: Term, values: Mapping[str, Any]) -> Any:
     return _BINARY[term.kind](*parts)
 
 
-def _constant(term: Term) -> Any:
+def _constant_value(term: Term) -> Any:
     """The value of a term without names, ignoring units; None for one with names."""
     if term.kind == "number":
         value: Any = term.value
     else:
-        parts = [_constant(part) for part in term.parts]
+        parts = [_constant_value(part) for part in term.parts]
         if term.kind == "/" and parts[1] == 0.0:
             raise _misfit("division by zero", term.parts[1])
         if term.kind == "name" or any(part is None for part in parts) or term.kind in RELATIONS:
             return None
         numbers = tuple(Term("number", value=part) for part in parts)
         with np.errstate(all="ignore"):
-            value = _evaluate(_with(term, list(numbers)), {}) if parts else None
+            value = _evaluate(_with_parts(term, list(numbers)), {}) if parts else None
     if value is not None and not np.isfinite(value):
         raise _misfit("this constant is not a finite number", term)
     return value
@@ -231,26 +231,26 @@ def _bind(term: Term, unit_of: Mapping[str, str | None]) -> tuple[Term, str | No
         return term, unit_of[term.text]
     bound = [_bind(part, unit_of) for part in term.parts]
     if term.kind == "neg" or term.text == "abs":
-        return _with(term, [bound[0][0]]), bound[0][1]
+        return _with_parts(term, [bound[0][0]]), bound[0][1]
     if term.kind in ("+", "-", *RELATIONS) or term.text in ("min", "max"):
         parts, unit = _in_common_unit(bound)
-        return _with(term, parts), unit
+        return _with_parts(term, parts), unit
     if term.kind == "**":
         return _bind_power(term, *bound)
     (first, unit) = bound[0]
     if term.text == "sqrt":
-        return _with(term, [first]), None if unit is None else units.raised(unit, 0.5)
+        return _with_parts(term, [first]), None if unit is None else units.power_unit(unit, 0.5)
     if term.kind == "call":  # log and exp
         if unit is None:
-            return _with(term, [first]), None
+            return _with_parts(term, [first]), None
         if not units.same_dimension(unit, ""):
             raise _misfit(f"'{term.text}' needs a number without a unit; this one is in '{unit}'", first)
-        return _with(term, [_in_unit(first, unit, "")]), ""
+        return _with_parts(term, [_in_unit(first, unit, "")]), ""
     second, second_unit = bound[1]
     parts = [first, second]
     if unit is None and second_unit is None:
-        return _with(term, parts), None
-    return _with(term, parts), units.product(unit or "", second_unit or "", 1.0 if term.kind == "*" else -1.0)
+        return _with_parts(term, parts), None
+    return _with_parts(term, parts), units.product(unit or "", second_unit or "", 1.0 if term.kind == "*" else -1.0)
 
 
 def _in_common_unit(bound: list[tuple[Term, str | None]]) -> tuple[list[Term], str | None]:
@@ -261,7 +261,7 @@ def _in_common_unit(bound: list[tuple[Term, str | None]]) -> tuple[list[Term], s
     parts = []
     for term, term_unit in bound:
         if term_unit is not None and not units.same_dimension(term_unit, unit):
-            raise _misfit(f"incompatible units: {units.named(term_unit)} with {units.named(unit)}", term)
+            raise _misfit(f"incompatible units: {units.unit_text(term_unit)} with {units.unit_text(unit)}", term)
         parts.append(term if term_unit is None else _in_unit(term, term_unit, unit))
     return parts, unit
 
@@ -275,14 +275,14 @@ def _bind_power(term: Term, base: tuple[Term, str | None], power: tuple[Term, st
     occurrences: list[tuple[str, int, int]] = []
     _collect(exponent, occurrences)
     if not base[1]:
-        return _with(term, [base[0], exponent]), base[1]
+        return _with_parts(term, [base[0], exponent]), base[1]
     if occurrences:
         raise _misfit(f"a value in '{base[1]}' needs a constant exponent", exponent)
     with np.errstate(all="ignore"):
         constant = float(_evaluate(exponent, {}))
     if not np.isfinite(constant) or abs(constant) > 9:
         raise _misfit(f"a value in '{base[1]}' needs an exponent between -9 and 9", exponent)
-    return _with(term, [base[0], exponent]), units.raised(base[1], constant)
+    return _with_parts(term, [base[0], exponent]), units.power_unit(base[1], constant)
 
 
 def _in_unit(term: Term, unit: str, target: str) -> Term:
@@ -297,9 +297,9 @@ def _in_unit(term: Term, unit: str, target: str) -> Term:
     return Term("*", (scale, term), at=term.at, length=term.length, depth=term.depth + 1)
 
 
-def _rescaled(term: Term, conversion_of: Mapping[str, tuple[float, float]]) -> Term:
+def _rescale(term: Term, conversion_of: Mapping[str, tuple[float, float]]) -> Term:
     if term.kind != "name":
-        return _with(term, [_rescaled(part, conversion_of) for part in term.parts])
+        return _with_parts(term, [_rescale(part, conversion_of) for part in term.parts])
     for kind, number, neutral in zip("*+", conversion_of.get(term.text, (1.0, 0.0)), (1.0, 0.0), strict=True):
         if number != neutral:
             constant = Term("number", value=number, at=term.at, length=term.length)
@@ -307,7 +307,7 @@ def _rescaled(term: Term, conversion_of: Mapping[str, tuple[float, float]]) -> T
     return term
 
 
-def _with(term: Term, parts: list[Term]) -> Term:
+def _with_parts(term: Term, parts: list[Term]) -> Term:
     return Term(term.kind, tuple(parts), term.value, term.text, term.at, term.length, term.depth)
 
 

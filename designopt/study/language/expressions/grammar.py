@@ -119,7 +119,7 @@ class _Parser:
                 raise self.fail("'!=' is not supported; use <=, <, >=, > or ==", token)
             if token.text == "[":
                 raise self.fail("a unit in brackets comes directly after a number, as in 5 [mm]", token)
-            raise self.unexpected(token)
+            raise self.unexpected_token(token)
         return term
 
     def binary(self, operator: _Token, left: Term, right: Term) -> Term:
@@ -140,18 +140,18 @@ class _Parser:
         return term
 
     def product(self) -> Term:
-        term = self.signed()
+        term = self.signed_term()
         while self.token.text in ("*", "/"):
             operator = self.take()
-            term = self.binary(operator, term, self.signed())
+            term = self.binary(operator, term, self.signed_term())
         return term
 
-    def signed(self) -> Term:
+    def signed_term(self) -> Term:
         sign = self.token
         if sign.text not in ("-", "+"):
             return self.power()
         self.take()
-        inner = self.deeper(self.signed)
+        inner = self.deeper(self.signed_term)
         if sign.text == "+":
             return inner
         return Term("neg", (inner,), at=sign.at, length=inner.at + inner.length - sign.at, depth=inner.depth + 1)
@@ -160,7 +160,7 @@ class _Parser:
         base = self.atom()
         if self.token.text != "**":
             return base
-        return self.binary(self.take(), base, self.deeper(self.signed))
+        return self.binary(self.take(), base, self.deeper(self.signed_term))
 
     def deeper(self, rule: Callable[[], Term]) -> Term:
         """The result of `rule`, one nesting level deeper. Raises `ExpressionError` beyond the limit."""
@@ -185,7 +185,7 @@ class _Parser:
             return inner
         if token.kind == "end":
             raise ExpressionError("the expression ends too early", max(0, len(self.text.rstrip()) - 1), 1)
-        raise self.unexpected(token)
+        raise self.unexpected_token(token)
 
     def number(self, token: _Token) -> Term:
         value = float(token.text)
@@ -236,9 +236,9 @@ class _Parser:
         elif self.token.text in RELATIONS:
             raise self.fail("a comparison is not allowed inside parentheses", self.token)
         else:
-            raise self.unexpected(self.token)
+            raise self.unexpected_token(self.token)
 
-    def unexpected(self, token: _Token) -> ExpressionError:
+    def unexpected_token(self, token: _Token) -> ExpressionError:
         """The error for a token that cannot follow; a name directly after a number is probably its unit."""
         before = next((part for part in reversed(_tokens(self.text[: token.at])) if part.kind != "end"), None)
         if token.kind == "name" and before is not None and before.kind == "number":

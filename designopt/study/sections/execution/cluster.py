@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from designopt.study.language.checking.refusals import refused, wrong_kind
+from designopt.study.language.checking.refusals import value_error, wrong_kind
 from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
 from designopt.study.study import Cluster
@@ -28,17 +28,17 @@ _MIN_BYTES = 100_000_000
 
 def _bytes(value: Any) -> int:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        raise refused(f"a unit is missing, as in {value:g} GB (one of {', '.join(BYTES)})")
+        raise value_error(f"a unit is missing, as in {value:g} GB (one of {', '.join(BYTES)})")
     if not isinstance(value, str):
         raise wrong_kind("an amount of memory such as 32 GB", value)
     match = _AMOUNT.fullmatch(value.strip())
     if match is None or match[2] not in BYTES:
-        raise refused(f"'{value[:40]}' is not an amount of memory; write it as 32 GB ({', '.join(BYTES)})")
+        raise value_error(f"'{value[:40]}' is not an amount of memory; write it as 32 GB ({', '.join(BYTES)})")
     size: int = round(float(match[1]) * BYTES[match[2]])
     if size < _MIN_BYTES:
-        raise refused(f"must be at least 100 MB, not {value.strip()}")
+        raise value_error(f"must be at least 100 MB, not {value.strip()}")
     if size >= 2**63:
-        raise refused("the number is too large")
+        raise value_error("the number is too large")
     return size
 
 

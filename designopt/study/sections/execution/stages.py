@@ -186,7 +186,7 @@ def against_problem(ctx: Context, placed_stages: Sequence[PlacedStage], problem:
                 ctx.add(path, error.message, at="use")
             continue
         except Exception as error:
-            ctx.failed(solver.plugin, error, path)
+            ctx.add_failure(solver.plugin, error, path)
             continue
         evaluations = item.stage.budget.evaluations
         if evaluations is not None and evaluations < least:

@@ -89,7 +89,7 @@ def scenarios(
         return []
     if isinstance(sections, Mapping):
         if "use" in sections:
-            _several(ctx, scenarios, sections, model, seed, path)
+            _add_scenarios(ctx, scenarios, sections, model, seed, path)
         else:
             ctx.add(
                 path,
@@ -104,15 +104,15 @@ def scenarios(
         if section is None or ctx.full:
             continue
         if "use" in section:
-            _several(ctx, scenarios, section, model, seed, section_path)
+            _add_scenarios(ctx, scenarios, section, model, seed, section_path)
         elif conditions is not None and "count" in section and "count" not in conditions:
             ctx.add(section_path, "'use' is missing: a sample of scenarios needs a sampler, as in use: sobol")
         else:
-            _single(ctx, scenarios, section, model, section_path)
+            _add_single_scenario(ctx, scenarios, section, model, section_path)
     return scenarios.scenarios
 
 
-def _single(
+def _add_single_scenario(
     ctx: Context, scenarios: _ScenarioList, section: Mapping[str, Any], model: ModelPlugin | None, path: Path
 ) -> None:
     scenario_keys = {
@@ -130,7 +130,7 @@ def _single(
         scenarios.add(ctx, Scenario(keys["name"], values or {}), (*path, "name"))
 
 
-def _several(
+def _add_scenarios(
     ctx: Context, scenarios: _ScenarioList, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path
 ) -> None:
     """The scenarios of files or a table, or of a sample."""
@@ -140,6 +140,6 @@ def _several(
             with trial.row.findings(ctx):
                 scenarios.add(ctx, trial.scenario, (*trial.row.path, "name"))
         return
-    for scenario in sample.sampled(ctx, section, model, seed, path, left):
+    for scenario in sample.sampled_scenarios(ctx, section, model, seed, path, left):
         if not scenarios.add(ctx, scenario, path, at="name" if "name" in section else "use"):
             break

@@ -96,7 +96,7 @@ def _file_scenarios(ctx: Context, settings: Mapping[str, Any], model: ModelPlugi
         return []
     if not names:
         ctx.add((*path, "pattern"), f"no file matches '{settings['pattern'][:80]}'")
-    common = _common(ctx, settings, model, path, [condition] if condition else [])
+    common = _common_conditions(ctx, settings, model, path, [condition] if condition else [])
     if condition is None or common is None:
         return []
     file_scenarios = []
@@ -147,7 +147,7 @@ def _table_scenarios(ctx: Context, settings: Mapping[str, Any], model: ModelPlug
     file_path: Path = (*path, "file")
     table_rows = rows.table_row(ctx, file, file_path)
     columns = dict.fromkeys(name for row in table_rows for name in row.values)
-    common = _common(ctx, settings, model, path, columns)
+    common = _common_conditions(ctx, settings, model, path, columns)
     if common is None:
         return []
     own_fields = {n: f for n, f in (model.conditions or {}).items() if n not in common}
@@ -176,7 +176,7 @@ def _table_scenarios(ctx: Context, settings: Mapping[str, Any], model: ModelPlug
     return row_scenarios
 
 
-def _common(
+def _common_conditions(
     ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path, other_names: Collection[str]
 ) -> dict[str, Any] | None:
     """The conditions common to all scenarios; None if they are invalid. Those of `other_names` come from elsewhere."""

@@ -16,10 +16,10 @@ from designopt.study.language.checking import settings
 from designopt.study.language.checking.part import Part, as_part
 from designopt.study.language.checking.refusals import value_text, wrong_kind
 from designopt.study.language.checking.values import Checked, check, members_of, table
-from designopt.study.language.checking.words import JsonKeywords, Label, short_forms, spelled
+from designopt.study.language.checking.words import JsonKeywords, Label, short_forms, spell_out_range
 from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.sections.context import Context
-from designopt.study.sections.scenarios.spread import ConditionSpread, SpreadSection, declared, spread
+from designopt.study.sections.scenarios.spread import ConditionSpread, SpreadSection, spread, spreads_of
 from designopt.study.sections.scenarios.undeclared import refuse_units
 from designopt.study.study import Scenario
 
@@ -30,7 +30,7 @@ Numbers = NDArray[np.float64]
 
 
 def _spread(value: Any, handler: Any) -> Any:
-    value = spelled(value)
+    value = spell_out_range(value)
     if not isinstance(value, Mapping):
         raise wrong_kind("a mapping with 'low' and 'high', 'values', or 'mean' and 'deviation'", value)
     return handler(value)
@@ -55,7 +55,7 @@ SampleSection = TypedDict(
 SampleEntry = Annotated[SampleSection, JsonKeywords(additionalProperties=True)]
 
 
-def sampled(
+def sampled_scenarios(
     ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path, limit: int
 ) -> list[Scenario]:
     """The scenarios of the sample at `path`, at most `limit`; none if it is invalid."""
@@ -64,7 +64,7 @@ def sampled(
     if settings is None:
         return []
     spreads = _spreads(ctx, settings, model, path)
-    common = _common(ctx, settings, spreads, model, path)
+    common = _common_conditions(ctx, settings, spreads, model, path)
     if use is None or model is None or len(ctx.findings) > before:
         return []
     name = settings.get("name", "sampled")
@@ -150,7 +150,7 @@ def _spreads(
     conditions = model.conditions
     if "vary" not in settings:
         declared_spreads = {
-            n: s for n, s in declared(conditions or {}).items() if n not in (settings.get("with") or {})
+            n: s for n, s in spreads_of(conditions or {}).items() if n not in (settings.get("with") or {})
         }
         if not declared_spreads and not ctx.unknown_key(path):
             ctx.add(path, f"'vary' is missing: model '{model.name}' does not declare the ranges of its conditions")
@@ -177,7 +177,7 @@ def _spreads(
     return result
 
 
-def _common(
+def _common_conditions(
     ctx: Context,
     sample_settings: Mapping[str, Any],
     spreads: Mapping[str, ConditionSpread | None],
@@ -214,7 +214,7 @@ def _unit_sample(
         ctx.add((*path, key) if key in use.plugin.settings or key == "count" else path, error.message)
         return None
     except Exception as error:
-        ctx.failed(use.plugin, error, path)
+        ctx.add_failure(use.plugin, error, path)
         return None
     if unit.shape != (count, dimension) or not ((unit >= 0.0) & (unit <= 1.0)).all():
         ctx.add(path, f"{use.plugin.name}: unit_sample did not return {count} points of the unit cube", at="use")

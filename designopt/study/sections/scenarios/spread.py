@@ -116,7 +116,7 @@ class Normal:
         return [float(v) for v in np.clip(x, max(self.low, -_LARGEST), min(self.high, _LARGEST)) + 0.0]
 
 
-def declared(conditions: Mapping[str, Field]) -> dict[str, ConditionSpread]:
+def spreads_of(conditions: Mapping[str, Field]) -> dict[str, ConditionSpread]:
     """The conditions with a declared range for samples."""
     spreads: dict[str, ConditionSpread] = {}
     for name, item in conditions.items():
@@ -166,7 +166,7 @@ def _number(ctx: Context, value: Any, field: Field | None, path: Path) -> float 
     if value is None:
         return None
     if field is not None:
-        number = ctx.checked(value, field, path)
+        number = ctx.check_value(value, field, path)
         if number is None or not isinstance(number, (int, float)):
             return None
         return number
@@ -190,7 +190,7 @@ def _one_of(ctx: Context, values: list[Any], field: Field | None, path: Path) ->
     before = len(ctx.findings)
     if field is None:
         refuse_unit(ctx, values, (*path, "values"))
-    members = [ctx.checked(value, field, (*path, "values", i)) for i, value in enumerate(values) if not ctx.full]
+    members = [ctx.check_value(value, field, (*path, "values", i)) for i, value in enumerate(values) if not ctx.full]
     return AmongValues(tuple(members)) if len(ctx.findings) == before and len(members) == len(values) else None
 
 

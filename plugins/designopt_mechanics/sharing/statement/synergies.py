@@ -20,7 +20,7 @@ def command_matrix(synergies: Mapping[str, Mapping[str, float]], muscles: tuple[
     return np.column_stack([np.array(weights).T.reshape(len(muscles), -1), np.eye(len(muscles))[:, alone]])
 
 
-def factored(signals: Floats, count: int, *, seed: int = 0, starts: int = 5) -> tuple[Floats, Floats, float]:
+def factorise_signals(signals: Floats, count: int, *, seed: int = 0, starts: int = 5) -> tuple[Floats, Floats, float]:
     """W (k, `count`), H (n, `count`) and the variance accounted for: ``signals ~ H W^T`` (n, k), all not negative.
 
     Non-negative matrix factorisation by alternating non-negative least squares (Paatero & Tapper, Environmetrics 5,

@@ -25,7 +25,7 @@ _TOLERANCE = 1e-11
 _ITERATIONS = 300
 
 
-def coupled(
+def solve_coupled(
     formulation: Formulation, time: Floats, tau: float, frame_solutions: FrameSolutions, diagnosis: Diagnosis
 ) -> FrameSolutions:
     """The solution of all frames together, `time` (n,) s apart.

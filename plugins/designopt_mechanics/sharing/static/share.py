@@ -17,7 +17,7 @@ from designopt_mechanics.sharing.statement.criteria import MinMax, Reserves
 from designopt_mechanics.sharing.statement.formulate import Balance, formulate
 from designopt_mechanics.sharing.statement.formulation import Formulation, Terms
 from designopt_mechanics.sharing.statement.prepare import SharingProblem, prepare
-from designopt_mechanics.sharing.static.coupled import coupled
+from designopt_mechanics.sharing.static.coupled import solve_coupled
 from designopt_mechanics.sharing.static.diagnose import Diagnosis, diagnose
 from designopt_mechanics.sharing.static.sharing import Sharing
 from designopt_mechanics.sharing.status import SharingStatus
@@ -62,7 +62,7 @@ def share(
     frame_solutions = solve(formulation, strict=strict)
     diagnosis = diagnose(formulation, frame_solutions, work.passive_moments)
     if terms.rate_limit is not None:
-        frame_solutions = coupled(
+        frame_solutions = solve_coupled(
             formulation, balance.time[inputs.frames], terms.rate_limit, frame_solutions, diagnosis
         )
     return _sharing(inputs, muscles, formulation, frame_solutions, diagnosis, scales, reserve_warning)
@@ -82,7 +82,7 @@ def _sharing(
     has_solution = (diagnosis.status != SharingStatus.NOT_CONVERGED)[:, None]
     optimal = (diagnosis.status == SharingStatus.OPTIMAL)[:, None]
     x = np.where(has_solution, diagnosis.x, np.nan)
-    activations = _spread(balance, frames, _within(x @ formulation.to_activation.T, inputs.work))
+    activations = _spread(balance, frames, _clip_rounding(x @ formulation.to_activation.T, inputs.work))
     forces = activations * muscles.strength + muscles.passive
     reserve_moments = _spread(balance, frames, reserves.optimal * (x @ formulation.to_reserve.T))
     multipliers = np.where(optimal, frame_solutions.multipliers, np.nan)
@@ -131,7 +131,7 @@ def _spread(balance: MomentBalance, frames: NDArray[np.int64], values: NDArray[A
     return all_frames
 
 
-def _within(activations: Floats, balance: Balance) -> Floats:
+def _clip_rounding(activations: Floats, balance: Balance) -> Floats:
     """Activations without the rounding of W h by which they leave their bounds."""
     return np.asarray(np.clip(activations, balance.lower, balance.upper))
 

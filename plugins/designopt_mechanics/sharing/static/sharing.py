@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from designopt_recordings.frames import counted
+from designopt_recordings.frames import count_statuses
 
 from designopt.arrays import Floats, Integers, Mask
 from designopt_mechanics.moment_balance import MomentBalance
@@ -75,7 +75,7 @@ class Sharing:
     def summary(self) -> str:
         """One or two sentences: how many frames could not be balanced, when, and their shortfall."""
         n = len(self.status)
-        counts = counted(self.status, SharingStatus)
+        counts = count_statuses(self.status, SharingStatus)
         lines = [f"{int(self.feasible.sum())} of {n} frames balanced"]
         short = np.flatnonzero(self.status == SharingStatus.INFEASIBLE)
         if len(short):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import numpy as np
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.sharing.statement.criteria import Tracking
-from designopt_mechanics.sharing.statement.synergies import command_matrix, factored
+from designopt_mechanics.sharing.statement.synergies import command_matrix, factorise_signals
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
@@ -35,11 +35,11 @@ from designopt_muscle.dynamic_sharing.terms import (
 from designopt_muscle.models.dynamic.figures import ARRAYS, DynamicOutputs, figures, tables
 from designopt_muscle.models.dynamic.frames import MeshFrames
 from designopt_muscle.models.dynamic.muscles import dynamic_muscles, fibre_lengths
-from designopt_muscle.models.emg import MeasuredActivity, measured
+from designopt_muscle.models.emg import MeasuredActivity, read_activity
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.sharing_files import as_mistakes
 from designopt_muscle.models.sharing_inputs import SharingScenario
-from designopt_muscle.models.trial import Trial, TrialFrames, bundled, read_trial, recorded_times, trial_notes
+from designopt_muscle.models.trial import Trial, TrialFrames, bundled_file, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model
 
 #: On the cost that has no minimum as the mesh refines: what equals the activation there is one excitation alone.
@@ -235,7 +235,7 @@ class DynamicSharingModel:
 
     @property
     def _skeleton(self) -> InputFile:
-        return self.model if self.model is not None else bundled("planar_leg.osim")
+        return self.model if self.model is not None else bundled_file("planar_leg.osim")
 
     @property
     def _factors(self) -> tuple[Factor, ...]:
@@ -265,7 +265,7 @@ class DynamicSharingModel:
         and `InvalidDesign` for an incomplete scenario."""
         self._refuse(scenario)
         motion, moments, emg, fibres = (scenario.get(name) for name in _FILES)
-        motion = motion or bundled("walking_leg.csv")
+        motion = motion or bundled_file("walking_leg.csv")
         key = tuple("" if file is None else file.digest for file in (motion, moments, emg, fibres))
         if key not in self._trials:
             try:
@@ -284,10 +284,10 @@ class DynamicSharingModel:
     def _notes(self, scenario: Mapping[str, Any]) -> list[str]:
         self._refuse(scenario)
         motion, moments, emg, fibres = (scenario.get(name) for name in _FILES)
-        motion, skeleton = motion or bundled("walking_leg.csv"), read_model(self._skeleton.content)
+        motion, skeleton = motion or bundled_file("walking_leg.csv"), read_model(self._skeleton.content)
         muscles, time = tuple(m.name for m in skeleton.muscles), recorded_times(motion)
         if self.emg is not None and emg is not None:
-            measured(emg, self.emg, muscles, time)
+            read_activity(emg, self.emg, muscles, time)
         if self.fibres is not None and fibres is not None:
             fibre_lengths(fibres, self.fibres.track, muscles, time)
         notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
@@ -315,7 +315,7 @@ class DynamicSharingModel:
             device = Device(self.assisted, trial.values[self.assisted])
         signals = None
         if self.emg is not None and emg is not None:
-            signals = measured(emg, self.emg, balance.columns, balance.time)
+            signals = read_activity(emg, self.emg, balance.columns, balance.time)
         reserves = DynamicReserves(np.full(len(balance.rows), self.reserve), self.reserve_weight, limit=1e3)
         terms = self._terms(trial, signals)
         if self.fibres is not None and fibres is not None:
@@ -360,6 +360,6 @@ def _synergies(
     """
     columns = signals[:, [muscles.index(name) for name in measured_muscles]]
     is_measured = np.isfinite(columns).all(axis=1)
-    W, _, _ = factored(np.maximum(columns[is_measured], 0.0), count)
+    W, _, _ = factorise_signals(np.maximum(columns[is_measured], 0.0), count)
     synergies = (dict(zip(measured_muscles, weights.tolist(), strict=True)) for weights in W.T)
     return {f"synergy_{s}": weights for s, weights in enumerate(synergies, 1)}
