@@ -35,6 +35,8 @@ _SHARE_OF_TOLERANCE = 0.1
 ONLY_DESIGN = "the design"
 #: A number is round-off, shown as 0, up to this size relative to what it was computed from.
 ROUND_OFF = 1e-15
+#: Standard deviation, relative to the size of the values, up to which it is round-off of equal ones.
+EQUAL = 1e-12
 #: Units of quantities that are computed from ones of size 1: numbers and angles.
 _OF_SIZE_ONE = frozenset({"", "%", "rad", "deg"})
 #: Maximum letters per line of a wrapped name, and maximum lines.

@@ -414,6 +414,16 @@ def test_an_analysis_of_few_designs_has_a_row_for_each_figure_with_a_value() -> 
     assert [row[0] for row in section.tables[0].rows] == names
 
 
+def test_equal_values_of_many_designs_have_no_spread() -> None:
+    equal, rising = [0.1] * 3, [0.1 + k for k in range(3)]
+    assert 0.0 < np.std(equal) < 1e-15  # round-off
+    designs = [(10.0 + k, 0.5) for k in range(3)]
+    section = analysis(beam_result(designs, {"equal": equal, "rising": rising}, objectives=()))
+    assert section is not None
+    deviations = {row[0]: row[5] for row in section.tables[1].rows}
+    assert deviations == {"equal": 0.0, "rising": pytest.approx(np.std(rising))}
+
+
 def test_named_designs_that_are_the_chosen_ones_have_one_table(tmp_path: Path) -> None:
     designs = [{"name": f"d{x}", "x": x} for x in (1.0, 2.0, 3.0)]
     common = {"study": "s", "model": double, "execution": {"executor": "serial"}}

@@ -57,7 +57,8 @@
     // A drawing in space is seen from further away.
     const eye = plot.layout.scene?.camera?.eye;
     for (const axis in eye ?? {}) eye[axis] *= 1.2;
-    // Names of many columns stand upright.
+    // Narrow panels have few ticks, and names of many columns stand upright.
+    for (const axis of axesOf(plot.layout, "x")) if (axis.domain?.[1] - axis.domain?.[0] < 0.35 && !axis.tickvals) axis.nticks = 3;
     for (const axis of axesOf(plot.layout, "x")) if (axis.tickangle && axis.tickvals?.length > 5) axis.tickangle = -90;
     // A design is named by its label without its values, and a long name is cut.
     const letters = Math.floor((width - 110) / 7);

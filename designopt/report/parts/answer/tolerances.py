@@ -8,6 +8,7 @@ from designopt import decision
 from designopt.counts import count, plural
 from designopt.plugin import report_part
 from designopt.report.labels import (
+    EQUAL,
     as_subject,
     chosen_labels,
     chosen_once,
@@ -22,8 +23,6 @@ from designopt.store.views.tolerances import ENOUGH, ToleranceResults, enough_fo
 from designopt.study.sections.tolerances import ASSUMED
 from designopt.study.study import Tolerance
 
-#: Standard deviation of an objective, relative to its worst value, up to which it is round-off.
-_ROUND_OFF = 1e-12
 #: Where designs lie that no rule chose.
 _ON, _BEHIND = "of the front", "behind the front"
 
@@ -249,7 +248,7 @@ def _table(result: Result, neighbours: ToleranceResults, order: list[int], label
     """Results of the neighbours, design by design: the chosen ones, then others of the front and behind it."""
     signs = np.array([o.sign for o in result.problem.objectives])
     values, worst, spread = objective_values(result), neighbours.worst(signs), neighbours.spread
-    spread = np.where(spread <= _ROUND_OFF * np.abs(worst), 0.0, spread)
+    spread = np.where(spread <= EQUAL * np.abs(worst), 0.0, spread)
     labels = objective_labels(result.problem)
     head = ["design", "row", "neighbours feasible", "share [%]", "matters most"]
     head += [name for label in labels for name in (label, "worst", "spread")]

@@ -10,6 +10,7 @@ from designopt.arrays import Floats
 from designopt.counts import count, plural
 from designopt.plugin import report_part
 from designopt.report.labels import (
+    EQUAL,
     design_names,
     design_values,
     displayed_figures,
@@ -94,7 +95,9 @@ def _spread(result: Result, figures: dict[str, tuple[str, Floats]]) -> Table:
     for name, (unit, values) in figures.items():
         finite = values[np.isfinite(values)]
         if len(finite):
-            spread = (float(finite.min()), float(finite.mean()), float(finite.max()), float(finite.std()))
-            rows.append((name, unit, *spread, figure_meaning(result.problem, name)))
+            deviation = float(finite.std())
+            deviation = deviation if deviation > EQUAL * float(np.abs(finite).max()) else 0.0
+            ends_and_mean = (float(finite.min()), float(finite.mean()), float(finite.max()))
+            rows.append((name, unit, *ends_and_mean, deviation, figure_meaning(result.problem, name)))
     head = ("figure", "unit", "smallest", "mean", "largest", "standard deviation", "meaning")
     return Table("Spread of the figures", head, tuple(rows), visible_rows=100)
