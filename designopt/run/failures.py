@@ -22,7 +22,9 @@ SAME_ERROR_LIMIT = 3
 #: The hint: a journal keeps its records, even after the model is fixed.
 FIX = (
     "\nafter fixing the model, run the study again with --replace, or into another store, -o STORE (start_from: "
-    "{store: ...} reuses existing results): a resumed run counts these designs as failed"
+    "{store: ...} reuses existing results): a resumed run counts these designs as failed\n"
+    "if it belongs to designs, or passes: set execution: {on_failure: {error: infeasible}} or retry in the study file,"
+    " and run that again; otherwise a resumed run stops at the next such failure"
 )
 #: Outcome of an attempt whose failure passes (`Retry`).
 PASSING = "passing"

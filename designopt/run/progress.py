@@ -348,10 +348,11 @@ def line(snapshot: Snapshot) -> str:
             f"{snapshot.failures} of {snapshot.evaluations} {of_number(snapshot.evaluations, 'evaluation')} failed"
         )
     if snapshot.running:
-        number, share, words = max(snapshot.running, key=lambda item: -1.0 if item[1] is None else item[1])
+        under_way = [item for item in snapshot.running if item[1] is None or item[1] < 1.0] or snapshot.running
+        number, share, words = max(under_way, key=lambda item: -1.0 if item[1] is None else item[1])
         others_text = f" and {len(snapshot.running) - 1} more" if len(snapshot.running) > 1 else ""
         at_share = "" if share is None else f" at {100.0 * share:.0f} %"
-        parts.append(f"design {number}{at_share}{f' ({words})' if words else ''}{others_text}")
+        parts.append(f"design {number}{at_share}{f' ({words})' if words and share != 1.0 else ''}{others_text}")
     if snapshot.note:
         parts.append(snapshot.note)
     if snapshot.best:

@@ -11,6 +11,7 @@ from designopt.plugin import solver
 from designopt.report import summary_table
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.unfinished_search import (
+    better_neighbour,
     ends_apart,
     gain_expected,
     not_converged,
@@ -57,6 +58,22 @@ def test_an_objective_that_the_last_tenth_of_the_designs_improved_is_named_with_
     )
     assert f"note: {clause}" in summary_table(result)
     assert any(clause[1:] in text for text in overview(result).findings)
+
+
+@pytest.mark.parametrize("objective", [{"minimize": "mass"}, {"maximize": "-mass", "name": "lightness"}])
+def test_a_better_neighbour_of_the_best_design_shows_that_the_search_has_not_converged(
+    tmp_path: Path, objective: Any
+) -> None:
+    tolerances = {"space": {"x": {"low": 0, "high": 1, "tolerance": 0.05}}, "report": {"tolerances": {"neighbours": 8}}}
+    tolerances |= {"objectives": [objective]}
+    result = searched(tmp_path / "free", np.linspace(1.0, 0.5, 30), 30, **tolerances)
+    (clause,) = better_neighbour(result)
+    assert clause.startswith("a design beside the best one, within the tolerances, meets all limits and is better by ")
+    assert clause.endswith(f"continue with {resume_command(result.path)} --budget {result.study.stages[-1].name}=60")
+    assert f"note: {clause}" in summary_table(result)
+    limit = {"constraints": [{"of": "deflection", "max": 1.5}]}  # met from a thickness of 0.5 on
+    at_limit = searched(tmp_path / "limited", np.linspace(1.0, 0.5, 30), 30, **tolerances, **limit)
+    assert better_neighbour(at_limit) == []
 
 
 def test_an_objective_that_becomes_zero_is_named(tmp_path: Path) -> None:

@@ -38,11 +38,12 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
     for name, value in {**solution.terms, **solution.figures}.items():
         if not math.isfinite(value):
             yield f"invalid_figure: '{name}' is {value} at the solution"
-    error = solution.optimisation_error
-    if error > LOOSE * options.tolerance and error * abs(solution.objective) > options.tolerance:  # of a cost near zero
+    error, size = solution.optimisation_error, abs(solution.objective)
+    if error > LOOSE * options.tolerance and error * size > (1.0 if error < 1.0 else LOOSE) * options.tolerance:
+        accuracy = f"{error:.1e} of its size" if error < 1.0 else f"{error * size:.1e}"  # of a cost of zero
         yield (
-            f"optimisation_error: the objective is accurate only to {error:.1e} of its size: give a"
-            " scale to the variables that are badly scaled, or a smaller tolerance"
+            f"optimisation_error: the objective is accurate only to {accuracy}: give a scale to the variables that are"
+            " badly scaled, or a smaller tolerance"
         )
     for arc in solution.singular_arcs:
         yield (
