@@ -135,18 +135,18 @@ def gain_expected(result: Result) -> list[str]:
 def better_neighbour(result: Result) -> list[str]:
     """A clause if a neighbour of the best design of the only objective meets all limits and is clearly better: at an
     optimum, neighbours that are better violate a limit."""
-    tolerated, outcomes, objectives = result.tolerated(), result.outcomes, result.problem.objectives
-    if len(objectives) != 1 or tolerated is None or not outcomes.feasible.any():
+    tolerance_results, outcomes, objectives = result.tolerated(), result.outcomes, result.problem.objectives
+    if len(objectives) != 1 or tolerance_results is None or not outcomes.feasible.any():
         return []
     values = np.where(outcomes.feasible, outcomes.objectives[:, 0], np.inf)
     row = int(values.argmin())
-    index = tolerated.index_of(row)
+    index = tolerance_results.index_of(row)
     if index is None:
         return []
-    is_usable = tolerated.is_recorded[index] & tolerated.feasible[index]
-    neighbours = objectives[0].sign * tolerated.objectives[index, :, 0]
+    is_usable = tolerance_results.is_recorded[index] & tolerance_results.feasible[index]
+    neighbours = objectives[0].sign * tolerance_results.objectives[index, :, 0]
     gain = float(values[row] - np.min(neighbours, initial=np.inf, where=is_usable))
-    if gain <= max(_BETTER * abs(values[row]), float(tolerated.spread[index, 0])):
+    if gain <= max(_BETTER * abs(values[row]), float(tolerance_results.spread[index, 0])):
         return []
     amount = f"{number(100.0 * gain / abs(values[row]), 2)} %" if values[row] else number(gain, 2)
     stage = [stage for stage in result.study.stages if not stage.baseline][-1]
