@@ -150,11 +150,11 @@ def better_neighbour(result: Result) -> list[str]:
         return []
     amount = f"{number(100.0 * gain / abs(values[row]), 2)} %" if values[row] else number(gain, 2)
     stage = [stage for stage in result.study.stages if not stage.baseline][-1]
-    more = f" --budget {stage.name}={2 * stage.budget.evaluations}" if stage.budget.evaluations else ""
+    option = f" --budget {stage.name}={2 * stage.budget.evaluations}" if stage.budget.evaluations else ""
     way = (
         "raise the budget"
         if result.made_elsewhere or not more
-        else f"continue with {resume_command(result.path)}{more}"
+        else f"continue with {resume_command(result.path)}{option}"
     )
     return [
         f"a design beside the best one, within the tolerances, meets all limits and is better by {amount}: the search"
