@@ -153,7 +153,7 @@ def better_neighbour(result: Result) -> list[str]:
     option = f" --budget {stage.name}={2 * stage.budget.evaluations}" if stage.budget.evaluations else ""
     way = (
         "raise the budget"
-        if result.made_elsewhere or not more
+        if result.made_elsewhere or not option
         else f"continue with {resume_command(result.path)}{option}"
     )
     return [
