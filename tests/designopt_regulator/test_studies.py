@@ -52,7 +52,7 @@ BUNDLED = {
 }
 
 
-def load(name: str, *overrides: str) -> designopt.api.Study:
+def load(name: str, *overrides: str) -> designopt.Study:
     return designopt.load(STUDIES / f"{name}.yaml", overrides=overrides)
 
 
