@@ -798,10 +798,15 @@ def test_on_a_narrow_screen_buttons_do_not_cover_the_time_nor_names_of_axes_each
 def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Path) -> None:
     table = Table("Tolerances", ("",), (("1 %",),), note="at 5 N/mm in 3 sessions")
     command = "designopt show 3 km"
-    section = Section("A", introduction="It bears 12 kN.", findings=("7 %",), tables=(table,), notes=(command,))
+    findings = ("7 %", "stable ≥ 2e-5 1/s")
+    section = Section("A", introduction="It bears 12 kN.", findings=findings, tables=(table,), notes=(command,))
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [section]), encoding="utf-8")
     browser.get(path.as_uri())
     text = browser.execute_script("return document.querySelector('main').textContent")
     for words in ("1\u00a0%", "12\u00a0kN.", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command):
         assert words in text
+    unbroken = (
+        "return [...document.querySelectorAll('.option')].map(e => [e.textContent, getComputedStyle(e).whiteSpace])"
+    )
+    assert browser.execute_script(unbroken) == [["2e-5", "nowrap"]]

@@ -161,8 +161,8 @@
   function fitLegend(element, plot) {
     const rows = legendRows(plot, element.clientWidth);
     if (rows <= 2) return;
-    element.style.height = `${element.clientHeight + 21 * (rows - 2)}px`;
-    plot.layout.margin = {...plot.layout.margin, t: Math.max(plot.layout.margin?.t ?? 0, 21 * rows + 16)};
+    element.style.height = `${element.clientHeight + 27 * (rows - 2)}px`;
+    plot.layout.margin = {...plot.layout.margin, t: Math.max(plot.layout.margin?.t ?? 0, 27 * rows + 16)};
   }
 
   // Panels of several columns stand in two on a narrow screen; `layout.meta.panels` has their columns, gaps and margins.
@@ -627,11 +627,11 @@
       text.data = text.data.replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
   }
 
-  // Nor within an option of a command.
-  const commands = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), withCommand = [];
-  while (commands.nextNode()) if (commands.currentNode.data.includes("designopt ")) withCommand.push(commands.currentNode);
-  for (const text of withCommand.filter(node => !node.parentElement.closest("pre, script"))) {
-    const parts = text.data.split(/(--[a-z-]+)/).map((part, i) => i % 2 ? Object.assign(document.createElement("span"), {className: "option", textContent: part}) : part);
+  // Nor within an option of a command, nor before the exponent of a number.
+  const nodes = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), toPart = [];
+  while (nodes.nextNode()) if (/designopt |\de-\d/.test(nodes.currentNode.data)) toPart.push(nodes.currentNode);
+  for (const text of toPart.filter(node => !node.parentElement.closest("pre, script, select, td.n"))) {
+    const parts = text.data.split(/(--[a-z-]+|[\d.]+e-\d+)/).map((part, i) => i % 2 ? Object.assign(document.createElement("span"), {className: "option", textContent: part}) : part);
     text.replaceWith(...parts);
   }
 
