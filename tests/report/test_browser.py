@@ -617,6 +617,25 @@ def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:
     assert browser.execute_script("return document.querySelector('table').style.zoom") == ""
 
 
+def test_a_table_of_words_is_measured_as_it_is_printed(browser: Any, tmp_path: Path) -> None:
+    """On a wide screen its cells break, on paper they do not."""
+    rows = tuple((k, *(f"spring of {100 * k + i} N m/rad" for i in range(7))) for k in range(3))
+    words = Section("Words", tables=(Table("Words", ("row", *(f"design {i}" for i in range(7))), rows),))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [words]), encoding="utf-8")
+    browser.set_window_size(1400, 1000)
+    browser.get(path.as_uri())
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        sized(browser, 688, 1000)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 688
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_at_least_three_rows_of_a_table_are_on_a_sheet(browser: Any, tmp_path: Path) -> None:
     tables = tuple(Table(f"Table {i}", ("row",), tuple((f"t{i} r{k}",) for k in range(14 + i))) for i in range(12))
     path = tmp_path / "report.html"
