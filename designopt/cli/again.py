@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from designopt.cli.exit import DONE, NOTHING_FEASIBLE, STORE, echo, fail
-from designopt.cli.reporting import write_page
+from designopt.cli.report import write_page
 from designopt.counts import plural
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """The model ``linear_loop``: PI(D) settings in, quality and robustness of the loop around a linear plant out.
 
 Continuous loops are solved exactly (`continuous`); sampled ones are simulated with the discrete controller, saturation
-and anti-windup of the carrier, their linear measures are those of `frequency.sampled_loop`, with more parts than a PID
-those of `frequency.structured_loop`.
+and anti-windup of the tracked vehicle. Their linear measures are those of `frequency.sampled_loop`, for one with
+more parts than a PID those of `frequency.structured_loop`.
 """
 
 from __future__ import annotations
