@@ -182,7 +182,7 @@ class LinearLoop:
                 self.inner_plant.plant()
             except InvalidSetting as error:
                 raise InvalidSetting("inner_" + error.name, error.message) from None
-        if (share := self.plant.explained) is not None and share < _POOR_FIT:
+        if (share := self.plant.explained_variance) is not None and share < _POOR_FIT:
             warnings.warn(f"plant: the model explains only {share:.0%} of the measured output", stacklevel=2)
         if self.plant.type == "discrete" and self.plant.sample_time != self.sample_time:
             period = "none" if self.sample_time is None else f"{self.sample_time:g} s"

@@ -95,9 +95,9 @@ def test_rounding_errors_prove_nothing():
         numbers = (matrix, needed, lower, upper, cost, np.ones(m), 1.0, np.eye(v), np.zeros((m, v)), np.zeros(n))
         return shortfall(Formulation(*numbers))
 
-    assert not shortfall_of(attainable).proved.any()
+    assert not shortfall_of(attainable).is_proof.any()
     beyond = shortfall_of(attainable + 1e-3 * direction)
-    assert beyond.proved.all()
+    assert beyond.is_proof.all()
     assert (beyond.deficit > 0.0).all()
 
 
