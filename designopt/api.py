@@ -135,9 +135,9 @@ class Study:
     def differences(self, store: str | Path | None = None) -> list[str]:
         """Clauses that say how this study differs from the one in the folder `store`; none if ``run(resume=True)``
         continues it. Raises `StoreError` if it is not a store."""
-        from designopt.report.comparison.edited import Edited
+        from designopt.report.comparison.study_edit import StudyEdit
 
-        return Edited(self.definition, Path(store) if store else self.default_store).differences
+        return StudyEdit(self.definition, Path(store) if store else self.default_store).differences
 
     @_briefly
     def rescore(self, store: str | Path | None = None) -> Result:
@@ -145,9 +145,9 @@ class Study:
 
         Raises `StoreError` if something else differs, or needs an output that was not recorded.
         """
-        from designopt.report.comparison.edited import Edited
+        from designopt.report.comparison.study_edit import StudyEdit
 
-        return Edited(self.definition, Path(store) if store else self.default_store).rescore()
+        return StudyEdit(self.definition, Path(store) if store else self.default_store).rescore()
 
     @_briefly
     def ask(

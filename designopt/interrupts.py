@@ -75,20 +75,20 @@ def handler_of_host(handler: Any) -> Any:
     return handler.host if isinstance(handler, _DeferredHandler) else handler
 
 
-class Stopping:
-    """Receives stop requests while used as a context manager; `requested` states whether one has arrived.
+class StopRequests:
+    """Receives stop requests while used as a context manager; `is_requested` states whether one has arrived.
 
     A solver ends after its iteration and keeps its iterate; otherwise CasADi and IPOPT swallow the exception of the
     signal and return the guess.
 
-    The host's handlers are also called. Their exception is kept as `raised` for the caller, except for the
+    The host's handlers are also called. Their exception is kept as `host_error` for the caller, except for the
     KeyboardInterrupt of Python's own handler, for which the status of the solution stands. It has no effect outside the
     main thread, which receives no signals, or for a SIGTERM without a handler.
     """
 
     def __init__(self) -> None:
-        self.requested = False
-        self.raised: BaseException | None = None
+        self.is_requested = False
+        self.host_error: BaseException | None = None
         self._before: dict[int, Any] = {}
 
     @staticmethod
@@ -96,7 +96,7 @@ class Stopping:
         """Whether this thread receives signals."""
         return threading.current_thread() is threading.main_thread()
 
-    def __enter__(self) -> Stopping:
+    def __enter__(self) -> StopRequests:
         if self.possible():
             for number in NUMBERS:
                 before = signal.getsignal(number)
@@ -114,12 +114,12 @@ class Stopping:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         _, host = self._before[number]
         if host is signal.default_int_handler:
-            self.requested = True
+            self.is_requested = True
             return
         try:
             host(number, frame)
         except BaseException as error:  # it must not pass through the solver, which would swallow it
-            self.requested, self.raised = True, error
+            self.is_requested, self.host_error = True, error
 
 
 def _is_lost(frame: FrameType | None) -> bool:

@@ -56,6 +56,8 @@ def pytest_collection_finish() -> None:
 LONG = (
     "workers/test_dask_run.py",
     "run/test_stopped_runs.py",
+    "report/test_narrow_screens.py",
+    "report/test_paper.py",
     "report/test_browser.py",
     "workers/test_existing_scheduler.py",
     "desk/test_browser.py",

@@ -307,7 +307,7 @@ OPTIONS = "at most seven arguments by position, and options by keyword"
 #: Functions with more, each for a reason.
 MANY_ARGUMENTS = {
     **dict.fromkeys(
-        ("designopt/cli/reporting.py:report", "designopt/cli/running.py:run", "designopt/cli/showing.py:show"),
+        ("designopt/cli/report.py:report", "designopt/cli/run.py:run", "designopt/cli/show.py:show"),
         "a command: each option is an argument",
     ),
     **dict.fromkeys(

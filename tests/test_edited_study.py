@@ -6,7 +6,7 @@ import pytest
 from command import designopt
 
 from designopt import load, open_store
-from designopt.report.comparison.edited import Edited
+from designopt.report.comparison.study_edit import StudyEdit
 from designopt.store.errors import StoreError
 
 MODEL = '''
@@ -159,11 +159,11 @@ def test_a_run_beside_takes_over_evaluations_with_the_same_keys_and_counts_them(
 
 
 def test_a_number_in_the_name_of_a_store_without_one_before_it_is_no_count(tmp_path):
-    version = Edited(None, tmp_path / "frame 1.3.study")
+    version = StudyEdit(None, tmp_path / "frame 1.3.study")
     assert version.beside == tmp_path / "frame 1.3.2.study"
     (tmp_path / "frame 1.study").mkdir()
     (tmp_path / "frame 1.study" / "journal.db").touch()
-    assert Edited(None, version.store).beside == tmp_path / "frame 1.4.study"
+    assert StudyEdit(None, version.store).beside == tmp_path / "frame 1.4.study"
 
 
 @pytest.mark.parametrize(("levels", "note"), [("3", True), ("5", False)])

@@ -80,7 +80,7 @@ TERMS = {
     "observed", "shared", "based",
 }
 # fmt: on
-EMPTY_NAMES = {"designopt": 67, "plugins": 74}
+EMPTY_NAMES = {"designopt": 41, "plugins": 46}
 
 
 @pytest.mark.parametrize("folder", EMPTY_NAMES)

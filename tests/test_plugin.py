@@ -1,7 +1,6 @@
 """Plugins: what a declaration yields, how installed ones are found without an import, how mistakes are told."""
 
 import importlib.metadata
-import re
 import subprocess
 import sys
 import zipfile
@@ -13,7 +12,6 @@ import pytest
 from designopt.plugin import (
     GROUPS,
     Array,
-    InputFile,
     PluginError,
     Quantity,
     Use,
@@ -29,7 +27,6 @@ from designopt.plugin import (
     report_part,
     solver,
 )
-from designopt.plugin.error_location import error_line
 from designopt.plugin.signature import typed_dict
 from designopt.study.language.checking.settings import describe
 
@@ -583,27 +580,3 @@ def test_a_file_that_fails_is_reported_in_one_line_and_leaves_nothing_behind(sou
         load_file("mine.py", source)
     assert "\n" not in str(error.value)
     assert not {m for m in set(sys.modules) - modules if m.startswith("designopt_plugin_")}
-
-
-# --------------------------------------------------------------------------------------------------------- input files
-
-
-def test_an_input_file_is_its_content():
-    a, b = InputFile("a.csv", b"1,2\n"), InputFile("b.csv", b"1,2\n")
-    assert a.digest == b.digest
-    assert len(a.digest) == 32
-    assert a.digest != InputFile("a.csv", b"1,3\n").digest
-    assert "1,2" not in repr(a)
-
-
-def test_a_byte_order_mark_is_not_text():
-    assert InputFile("a.csv", b"\xef\xbb\xbfx\n").text() == "x\n"
-    with pytest.raises(UnicodeDecodeError):
-        InputFile("a.bin", b"\xff\xfe").text()
-
-
-def test_an_error_in_code_without_a_file_is_located_in_the_users_line() -> None:
-    generated = compile("raise ValueError('bad name')", "<string>", "exec")
-    with pytest.raises(ValueError, match="bad name") as raised:
-        exec(generated)  # as the generated __init__ of a dataclass
-    assert re.fullmatch(r".*test_plugin\.py:\d+: ValueError: bad name", error_line(raised.value))

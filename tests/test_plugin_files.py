@@ -1,4 +1,4 @@
-"""Plugin files with modules beside them, and commands that name them, from any folder."""
+"""Plugin files with modules beside them, input files, and commands that name them, from any folder."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ import pytest
 from command import designopt, process
 
 from designopt import open_store
-from designopt.plugin import load_file, with_modules
+from designopt.plugin import InputFile, load_file, with_modules
 
 HELPERS = {
     "sections.py": "from materials import DENSITY\n\ndef mass(t):\n    return DENSITY * t\n",
@@ -140,3 +140,17 @@ print(store.with_changes(change).outcomes.objectives.min() / store.outcomes.obje
     call = "open_store('results/plate.study', plugin_files=['plate.py'])"
     assert f"The run used plate.py, which may be needed here too: {call}" in note
     assert float(ratio) == 0.5
+
+
+def test_an_input_file_is_its_content():
+    a, b = InputFile("a.csv", b"1,2\n"), InputFile("b.csv", b"1,2\n")
+    assert a.digest == b.digest
+    assert len(a.digest) == 32
+    assert a.digest != InputFile("a.csv", b"1,3\n").digest
+    assert "1,2" not in repr(a)
+
+
+def test_a_byte_order_mark_is_not_text():
+    assert InputFile("a.csv", b"\xef\xbb\xbfx\n").text() == "x\n"
+    with pytest.raises(UnicodeDecodeError):
+        InputFile("a.bin", b"\xff\xfe").text()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from designopt.report.comparison.edited import Edited
+from designopt.report.comparison.study_edit import StudyEdit
 from designopt.store.errors import StoreError
 from designopt.store.folder import read_study
 from designopt.store.result import Result
@@ -107,7 +107,7 @@ def state(cell: BenchmarkCell, folder: Path) -> tuple[CellState, Sequence[str]]:
     if not (store / "journal.db").exists():
         return CellState.ABSENT, ()
     stored_study = read_study(store)
-    if differences := Edited(cell.study, store).differences:
+    if differences := StudyEdit(cell.study, store).differences:
         return CellState.DIFFERENT, differences
     limits = [s.stages[-1].budget.evaluations or 0 for s in (stored_study, cell.study)]
     if limits[0] > limits[1]:

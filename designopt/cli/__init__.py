@@ -18,15 +18,15 @@ import click
 
 from designopt.cli.ask_tell import ask, tell
 from designopt.cli.benchmark import benchmark
-from designopt.cli.checking import validate
 from designopt.cli.desk import desk
 from designopt.cli.exit import INTERRUPTED, STORE, fail, fail_usage, sufficient_system, writable_output
-from designopt.cli.exporting import export
-from designopt.cli.listing import list_
+from designopt.cli.export import export
+from designopt.cli.list import list_
 from designopt.cli.new import new
-from designopt.cli.reporting import report
-from designopt.cli.running import resume, run
-from designopt.cli.showing import show
+from designopt.cli.report import report
+from designopt.cli.run import resume, run
+from designopt.cli.show import show
+from designopt.cli.validate import validate
 from designopt.interrupts import HostHandlers
 from designopt.printable import printable
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from designopt.cli.exit import DONE, NOTHING_FEASIBLE, STORE, echo, fail
-from designopt.cli.reporting import write_page
+from designopt.cli.report import write_page
 from designopt.counts import plural
 
 if TYPE_CHECKING:
     from designopt.api import Study
-    from designopt.report.comparison.edited import Edited
+    from designopt.report.comparison.study_edit import StudyEdit
 
 F = Callable[..., Any]
 #: What to do with an edited study whose store exists: ask, or one of the options.
@@ -64,7 +64,7 @@ def start_of(study: Study, store: Path, way: Way) -> RunStart:
     return RunStart(edit.beside, resume=exists, recall=edit.sources)
 
 
-def _refuse_made_elsewhere(edit: Edited) -> None:
+def _refuse_made_elsewhere(edit: StudyEdit) -> None:
     """No way of a run continues a study of a laboratory, and `--replace` would delete its results."""
     from designopt.store.errors import refuse_made_elsewhere
     from designopt.store.result import Result
@@ -74,14 +74,14 @@ def _refuse_made_elsewhere(edit: Edited) -> None:
     refuse_made_elsewhere(result.sessions, edit.store, command)
 
 
-def ask_beside(edit: Edited) -> str:
+def ask_beside(edit: StudyEdit) -> str:
     """The command that asks for evaluations of the edited study, with the results of its store."""
     from designopt.store.errors import plugin_options
 
     return f"designopt ask {shlex.quote(str(edit.study.path))} --beside{plugin_options(edit.store)}"
 
 
-def _name_failures(edit: Edited) -> None:
+def _name_failures(edit: StudyEdit) -> None:
     """Say that a run which its failures ended is continued with them."""
     from designopt.store.result import Result
 
@@ -120,13 +120,13 @@ def rescore(study: Study, store: Path) -> int:
     return DONE
 
 
-def _edit(study: Study, store: Path) -> Edited:
-    from designopt.report.comparison.edited import Edited
+def _edit(study: Study, store: Path) -> StudyEdit:
+    from designopt.report.comparison.study_edit import StudyEdit
 
-    return Edited(study.definition, store)
+    return StudyEdit(study.definition, store)
 
 
-def _advice(edit: Edited) -> str:
+def _advice(edit: StudyEdit) -> str:
     """The differences, line by line, and the command of each way."""
     lines = [f"{edit.store} exists, and {edit.study.path or 'the study'} differs from the study of its run:"]
     lines += [f"  {clause}" for clause in edit.differences]

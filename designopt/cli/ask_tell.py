@@ -105,8 +105,8 @@ def tell(store: str, results: str, correct: bool, plugin_files: tuple[str, ...],
                     f"{plural(len(table.empty_lines), 'row')} without outputs{_lines(table.empty_lines)}: the recorded "
                     "result stays; to withdraw it, say why in the column 'failed'"
                 )
-        proposed = _pending_identities(definition, path)
-        state = _state(path, len(proposed & pending), len(proposed - pending))
+        proposed_identities = _pending_identities(definition, path)
+        state = _state(path, len(proposed_identities & pending), len(proposed_identities - pending))
     echo(state if correct else f"{plural(len(reports), 'result')} recorded in {path}; {state}")
 
 
@@ -184,7 +184,7 @@ def _evaluations(
 def _store_to_continue(study: Study, path_text: str, store: Path, beside: bool) -> tuple[Path, Sequence[Path]]:
     """The store in which the study goes on, and those whose results it takes over. Ends the command for a study file
     that was edited, unless it goes on `beside` its store."""
-    from designopt.report.comparison.edited import Edited
+    from designopt.report.comparison.study_edit import StudyEdit
     from designopt.run.evaluations.recall import evaluations_with_same_keys
     from designopt.store.errors import plugin_options
 
@@ -193,7 +193,7 @@ def _store_to_continue(study: Study, path_text: str, store: Path, beside: bool) 
     if not (store / "journal.db").exists():
         _name_results(study, path_text, store, beside)
         return store, []
-    edit = Edited(study.definition, store)
+    edit = StudyEdit(study.definition, store)
     if not edit.differences:
         return store, []
     if beside:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from designopt import plugin
-from designopt.cli.checking import LONGEST
 from designopt.cli.completion import studies
 from designopt.cli.exit import DONE, FAILURE_POLICY, INTERRUPTED, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.figure_files import figure_size_option, write_figures
 from designopt.cli.opening import allow_option, data_option, plugin_hint, plugin_option, refuse_python
 from designopt.cli.separate import Tell, separately
+from designopt.cli.validate import LONGEST
 from designopt.counts import plural
 
 if TYPE_CHECKING:

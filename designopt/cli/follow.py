@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from designopt.cli.exit import INTERRUPTED, STORE, echo, fail
-from designopt.cli.reporting import write_page
+from designopt.cli.report import write_page
 from designopt.printable import printable
 from designopt.run.progress import Snapshot, event_text, line, snapshot
 from designopt.store.disk.lock import at_work

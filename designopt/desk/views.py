@@ -21,8 +21,8 @@ from designopt.desk.folder import stamp_of
 from designopt.problem import Problem
 from designopt.report import one_design
 from designopt.report.colours import axis, layout
-from designopt.report.comparison.edited import Edited
 from designopt.report.comparison.page import comparison
+from designopt.report.comparison.study_edit import StudyEdit
 from designopt.report.labels import with_unit
 from designopt.report.page.page import PageHead, page, part_names, render, sections
 from designopt.report.section import Figure, Section
@@ -194,7 +194,7 @@ def rescored_page(path: Path, text: str, store: Path) -> str:
         raise Refusal(str(error)) from None
 
 
-def _edited_study(path: Path, text: str, store: Path) -> Edited:
+def _edited_study(path: Path, text: str, store: Path) -> StudyEdit:
     for folder in (path.parent, store):
         _refuse_links(folder)
     files = tuple(_plugin_files.items())
@@ -206,7 +206,7 @@ def _edited_study(path: Path, text: str, store: Path) -> Edited:
         raise Refusal(_with_hint(render_text(error.issues))) from None
     except plugin.PluginError as error:
         raise Refusal(_with_hint(str(error))) from None
-    return Edited(study, store)
+    return StudyEdit(study, store)
 
 
 def _with_hint(text: str) -> str:

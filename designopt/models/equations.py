@@ -42,7 +42,7 @@ class Equations:
     equation, by name."""
 
     name: str
-    declared: Mapping[str, ModelQuantity]
+    quantities: Mapping[str, ModelQuantity]
     symbols: Mapping[str, Any]
     time: Any
     values: Mapping[str, Any]
@@ -73,10 +73,10 @@ class Equations:
 
     def unit_findings(self) -> list[str]:
         """Unit errors in the equations, a sentence for each."""
-        symbols = [(e, self.declared[n].unit) for n, e in self.symbols.items()] + [(self.time, "s")]
+        symbols = [(e, self.quantities[n].unit) for n, e in self.symbols.items()] + [(self.time, "s")]
         equations: list[tuple[str, Any, str | None]] = []
         for n, e in self.values.items():
-            d = self.declared[n]
+            d = self.quantities[n]
             rate = isinstance(d, (State, Integral))
             required_unit = None if isinstance(d, (Unknown, Event, Guard)) else rate_of(d.unit) if rate else d.unit
             equation = (
@@ -87,7 +87,7 @@ class Equations:
 
     def names(self, *kinds: type[ModelQuantity]) -> list[str]:
         """Names of the quantities of `kinds`, in the order of declaration."""
-        return [n for n, d in self.declared.items() if isinstance(d, kinds)]
+        return [n for n, d in self.quantities.items() if isinstance(d, kinds)]
 
     def system(self) -> System:
         """The states, with the series as outputs: for linearisation and trajectory problems."""
@@ -136,7 +136,7 @@ class Equations:
 
     def constants(self) -> list[str]:
         """The conditions and the numeric settings."""
-        return [n for n in self.names(NumberInRange) if not isinstance(self.declared[n], Parameter)]
+        return [n for n in self.names(NumberInRange) if not isinstance(self.quantities[n], Parameter)]
 
     def used(self) -> list[str]:
         """The constants that the motion, its signals and its integrals depend on."""
@@ -160,7 +160,7 @@ class Equations:
         more_data: Sequence[Any] = (),
     ) -> System:
         def variable(n: str) -> Variable:
-            d = self.declared.get(n)
+            d = self.quantities.get(n)
             if d is None:
                 return Variable(n, "")
             low, high = (d.low, d.high) if isinstance(d, (State, NumberInRange)) else (-math.inf, math.inf)

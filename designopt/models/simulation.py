@@ -39,7 +39,7 @@ class Simulation:
     def __init__(self, equations: Equations, rtol: float, samples: int) -> None:
         self.equations, self.rtol, self.samples = equations, rtol, samples
         self.states = equations.names(State, Integral)
-        self.sampled = [n for kind in SAMPLED for n in equations.names(kind)]
+        self.sampled_names = [n for kind in SAMPLED for n in equations.names(kind)]
         self.parameters = equations.names(Parameter)
 
     @cached_property
@@ -53,13 +53,13 @@ class Simulation:
         return self._simulator_of(self.equations.sensitive())
 
     def _simulator_of(self, system: System) -> Simulator:
-        sizes = [self.equations.declared[n].size for n in self.states]  # type: ignore[attr-defined]
+        sizes = [self.equations.quantities[n].size for n in self.states]  # type: ignore[attr-defined]
         all_sizes = np.tile(sizes, len(system.states) // len(sizes))
         return Simulator(system, rtol=self.rtol, atol=_ABSOLUTE * self.rtol * all_sizes)
 
     def first(self, numbers: Mapping[str, float]) -> Floats:
         """The states and integrals (nx,) at time 0."""
-        initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
+        initial = [getattr(self.equations.quantities[n], "initial", 0.0) for n in self.states]
         return np.array([numbers[i] if isinstance(i, str) else i for i in initial], dtype=np.float64)
 
     def evaluation(
@@ -102,14 +102,14 @@ class Simulation:
     def figures(self, motion: SimulatedMotion, numbers: Mapping[str, float]) -> dict[str, float]:
         """All figures of a motion by name. Raises `Diverged` if an event without `never` does not happen."""
         figure_values = {}
-        for name, quantity in self.equations.declared.items():
+        for name, quantity in self.equations.quantities.items():
             if isinstance(quantity, Integral):
                 figure_values[name] = float(motion.x[-1, self.states.index(name)])
             elif isinstance(quantity, Peak):
-                y = motion.y[:, self.sampled.index(name)]
+                y = motion.y[:, self.sampled_names.index(name)]
                 figure_values[name] = float(_signed_value(quantity, y)[_peak_row(quantity, y)])
             elif isinstance(quantity, Final):
-                figure_values[name] = float(motion.y[-1, self.sampled.index(name)])
+                figure_values[name] = float(motion.y[-1, self.sampled_names.index(name)])
             elif isinstance(quantity, Event):
                 figure_values[name] = self._event(name, quantity, self.simulator, motion, numbers)[0]
         return figure_values
@@ -118,15 +118,15 @@ class Simulation:
         """The array `name` of a motion (n,)."""
         if name == "time":
             return motion.t
-        if isinstance(self.equations.declared[name], Series):
-            return motion.y[:, self.sampled.index(name)]
+        if isinstance(self.equations.quantities[name], Series):
+            return motion.y[:, self.sampled_names.index(name)]
         return motion.x[:, self.states.index(name)]
 
     def _event(
         self, name: str, event: Event, simulator: Simulator, motion: SimulatedMotion, numbers: Mapping[str, float]
     ) -> tuple[float, Floats | None]:
         """The time (s) of an event, and the outputs (ny,) there; None if it does not happen."""
-        column = self.sampled.index(name)
+        column = self.sampled_names.index(name)
         rows = np.flatnonzero(~(motion.y[:, column] > 0.0))
         if not len(rows):
             if event.never is None:
@@ -159,13 +159,13 @@ class Simulation:
         """Derivatives of all figures with respect to all parameters, by sensitivity equations. Raises `Diverged`."""
         scale = {n: abs(numbers[n]) or 1.0 for n in self.parameters}
         all_numbers = {**numbers, **{f"scale_{n}": s for n, s in scale.items()}}
-        initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
+        initial = [getattr(self.equations.quantities[n], "initial", 0.0) for n in self.states]
         S = [[scale[n] if i == n else 0.0 for i in initial] for n in self.parameters]
         x = np.concatenate([self.first(numbers), np.array(S).ravel()])
         motion = run_alone(self.runs(self.sensitive, x, all_numbers, duration, breaks))
         names, nx = [v.name for v in self.sensitive.system.outputs], len(self.states)
         figure_slopes: dict[str, dict[str, float]] = {}
-        for name, quantity in self.equations.declared.items():
+        for name, quantity in self.equations.quantities.items():
             if not isinstance(quantity, Output):
                 continue
             columns = [] if isinstance(quantity, Integral) else [names.index(f"{name}_by_{n}") for n in self.parameters]

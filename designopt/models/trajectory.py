@@ -27,14 +27,14 @@ def trajectory_problem(
     initial: dict[str, float] = {}
     follows: dict[str, Constraint] = {}
     for n in states:
-        start = equations.declared[n].initial  # type: ignore[attr-defined]
-        if isinstance(equations.declared.get(start), Parameter):
+        start = equations.quantities[n].initial  # type: ignore[attr-defined]
+        if isinstance(equations.quantities.get(start), Parameter):
             follows[f"initial {n}"] = Constraint(_follows(n, start), 0.0, 0.0)
         else:
             initial[n] = float(numbers[start] if isinstance(start, str) else start)
 
     def figure(name: str) -> Callable[[Any], Any]:
-        if not isinstance(equations.declared[name], Final):
+        if not isinstance(equations.quantities[name], Final):
             return lambda e: e.integral[name]
         function = equations.function([name])
 
@@ -69,12 +69,12 @@ def trajectory_problem(
         tf=numbers["duration"],
         initial=initial,
         integrals={
-            n: Integral(integrand(n), unit=equations.declared[n].unit) for n in equations.names(quantities.Integral)
+            n: Integral(integrand(n), unit=equations.quantities[n].unit) for n in equations.names(quantities.Integral)
         },
         data={n: numbers[n] for n in equations.used()},
     )
     at = Samples(np.linspace(0.0, 1.0, samples), of_duration=True)
-    peaks = {n: _peak(equations.declared[n], integrand(n), at) for n in equations.names(quantities.Peak)}
+    peaks = {n: _peak(equations.quantities[n], integrand(n), at) for n in equations.names(quantities.Peak)}
     return TrajectoryProblem([phase], cost=figures[cost], constraints=follows, figures=figures, peaks=peaks)
 
 

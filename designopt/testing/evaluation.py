@@ -83,7 +83,7 @@ class InProcess(StageRun):
         self.notes: list[tuple[str, str]] = []
         self.batches: list[Floats] = []
         self.cheap_batches: list[Floats] = []
-        self.ended = False
+        self.has_ended = False
 
     @property
     def X(self) -> Floats:
@@ -137,13 +137,13 @@ class InProcess(StageRun):
     @contextlib.contextmanager
     def _open(self, batches: list[Floats] | None = None) -> Iterator[None]:
         """One request of the solver; entries added to `batches` meanwhile are merged into one."""
-        if self.ended:
+        if self.has_ended:
             raise AssertionError("evaluate was called again after it had raised StageEnded; a solver lets that pass")
         before = len(batches or ())
         try:
             yield
         except StageEnded:
-            self.ended = True
+            self.has_ended = True
             raise
         finally:
             if batches is not None and len(batches) > before:

@@ -127,7 +127,7 @@ class FourBarKneeBranch(FourBarKnee):
             return self.strides(np.array([g[name] for name in EQUATION_PARAMETERS]))
 
         first = yield from walk(at(self.highest_stiffness), next(iter(initial_states(1))), self.cycles)
-        if first.motion is None or not first.arrived:
+        if first.motion is None or not first.is_periodic:
             raise Diverged(
                 f"the walk at {self.highest_stiffness:g} N/m has no stable motion of period T: raise highest_stiffness",
                 reason="no_motion",

@@ -31,11 +31,11 @@ def check_phase(phase: Floats) -> None:
     late = np.flatnonzero(np.diff(phase) <= 0.0)
     if phase[0] == 0.0 and phase[-1] == 1.0 and not len(late):
         return
-    where = f"; sample {late[0] + 2} is not after the one before" if len(late) else f"; it ends at {phase[-1]:g}"
+    mistake = f"; sample {late[0] + 2} is not after the one before" if len(late) else f"; it ends at {phase[-1]:g}"
     if not len(late) and phase[-1] > _PERCENT:
-        where = f"; it ends at {phase[-1]:g}: divide it by {phase[-1]:g}"
-        where += " (it is in percent)" if phase[-1] == 100.0 else ""
-    raise refused(f"phase must increase from 0 in the first row to 1 in the last{where}")
+        mistake = f"; it ends at {phase[-1]:g}: divide it by {phase[-1]:g}"
+        mistake += " (it is in percent)" if phase[-1] == 100.0 else ""
+    raise refused(f"phase must increase from 0 in the first row to 1 in the last{mistake}")
 
 
 def check_times(time: Floats, phase: Floats, period: float | None) -> None:

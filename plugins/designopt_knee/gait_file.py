@@ -66,15 +66,15 @@ def parse(text: str) -> GaitFile:
     return GaitFile(tuple(names), tuple(rows), header)
 
 
-def numbers(cells: Sequence[str], names: Sequence[str], where: str) -> Floats:
-    """Numbers of the `cells` of the columns `names`. Raises `InvalidSetting` that begins with `where` and names the
+def numbers(cells: Sequence[str], names: Sequence[str], location: str) -> Floats:
+    """Numbers of the `cells` of the columns `names`. Raises `InvalidSetting` that begins with `location` and names the
     column."""
     if len(cells) != len(names):
         hint = (
             "; do numbers have decimal commas? Then separate columns by semicolons" if len(cells) > len(names) else ""
         )
-        raise refused(f"{where}: {len(cells)} values, not {len(names)}{hint}")
-    return np.array([_number(cell, name, where) for name, cell in zip(names, cells, strict=True)])
+        raise refused(f"{location}: {len(cells)} values, not {len(names)}{hint}")
+    return np.array([_number(cell, name, location) for name, cell in zip(names, cells, strict=True)])
 
 
 def refused(message: str) -> InvalidSetting:
@@ -89,7 +89,7 @@ def _cells(number: int, line: str, separator: str) -> list[str]:
         raise refused(f"line {number}: {error}") from None
 
 
-def _number(cell: str, name: str, where: str) -> float:
+def _number(cell: str, name: str, location: str) -> float:
     try:
         value = float(cell)
     except ValueError:
@@ -97,7 +97,7 @@ def _number(cell: str, name: str, where: str) -> float:
     if not np.isfinite(value):
         content = f"'{cell}', not a finite number" if cell else "empty"
         gap = "; close gaps of the recording first" if cell.lower() in ("", "nan") else ""
-        raise refused(f"{where}: {name} is {content}{gap}")
+        raise refused(f"{location}: {name} is {content}{gap}")
     return value
 
 

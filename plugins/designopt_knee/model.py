@@ -67,7 +67,7 @@ class Response:
     @property
     def periodic(self) -> bool:
         """Whether the walk has converged to a stable motion of period T."""
-        return self.walk.arrived
+        return self.walk.is_periodic
 
 
 @model("four_bar_knee", version=4, arrays=ARRAYS)
@@ -132,7 +132,7 @@ class FourBarKnee:
     #: Of scenarios with a walk of their own: the model on it; integrators by the harmonics of the gait.
     _walks: dict[tuple[Any, ...], Self] = field(init=False, repr=False, compare=False)
     _cached: dict[int, Any] = field(init=False, repr=False, compare=False)
-    _remarked: dict[tuple[Any, ...], list[str]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _walk_remarks: dict[tuple[Any, ...], list[str]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def check(self) -> None:
         """Raise `InvalidSetting` for unusable settings. Nothing is integrated."""
@@ -157,10 +157,10 @@ class FourBarKnee:
         """Contradictions in the recorded walk of a scenario, and between it and the leg; at most `_WALKS` different
         scenarios of a sample are checked."""
         key = tuple(sorted((name, getattr(value, "digest", value)) for name, value in conditions.items()))
-        if key not in self._remarked and len(self._remarked) < _WALKS:
+        if key not in self._walk_remarks and len(self._walk_remarks) < _WALKS:
             gait = self._gait_of(conditions)
-            self._remarked[key] = [*gait.warnings, *leg_remarks(gait, self._leg(conditions))]
-        return self._remarked.get(key, [])
+            self._walk_remarks[key] = [*gait.warnings, *leg_remarks(gait, self._leg(conditions))]
+        return self._walk_remarks.get(key, [])
 
     def study_remarks(
         self, parameters: Collection[str], judged: Mapping[str, tuple[float | None, float | None]]
@@ -309,9 +309,9 @@ class FourBarKnee:
     def _response(self, walk_cycles: WalkCycles) -> Response:
         """The last cycles of a walk."""
         cycle_count = max(self.analysis_cycles + figures.LONGEST_PERIOD, self.spectrum_cycles, _WALK_CYCLES)
-        count = cycle_count if walk_cycles.arrived else len(walk_cycles.strides)
+        count = cycle_count if walk_cycles.is_periodic else len(walk_cycles.strides)
         x, y = walk_cycles.trailing(count)
-        last = self.cycles if walk_cycles.arrived else count
+        last = self.cycles if walk_cycles.is_periodic else count
         samples = np.arange(len(x), dtype=np.float64) + (last - count) * self.samples_per_cycle
         t = samples * (self._gait.period / self.samples_per_cycle)
         names = [v.name for v in self._integrators.system.outputs]

@@ -117,13 +117,13 @@ def _likely_cause(gait: Gait, g: Mapping[str, float]) -> str:
     causes = {}
     for chain in CHAINS:
         links = "foot" in chain
-        computed = column_names(("knee", "ankle") if links else ("shank", "foot"))
+        computed_names = column_names(("knee", "ankle") if links else ("shank", "foot"))
         for mistake in mistakes_in(chain):
             table_if_right = {**table, **mistake.correction(table)}
             if links:
                 shank = table_if_right["shank"]
                 table_if_right |= {"knee": table_if_right["thigh"] - shank, "ankle": table_if_right["foot"] - shank}
-            clause = f"{mistake.clause}, and compute {computed} from {column_names(chain)}"
+            clause = f"{mistake.clause}, and compute {computed_names} from {column_names(chain)}"
             causes[clause] = misfit(table_if_right, gait, g)
     for mistake in (reversed_in(("hip_x", *CHAINS[0])), exchanged("hip_x", "hip_y")):
         causes[mistake.clause] = misfit({**table, **mistake.correction(table)}, gait, g)

@@ -70,9 +70,10 @@ class TreeRows:
         Raises `TreeError` where two points of a wire that lie one after the other meet: it has no direction there.
         """
         arms = self._arms(z)[0].reshape(-1, len(self.tree.names), len(self.wires))
-        undefined = ~np.isfinite(arms).all(axis=1)
-        if undefined.any():
-            met = undefined & np.isfinite(self.lengths(z))  # outside of a joint function's range lengths are lost too
+        is_undefined = ~np.isfinite(arms).all(axis=1)
+        if is_undefined.any():
+            # Outside the range of a joint function lengths are not finite either.
+            met = is_undefined & np.isfinite(self.lengths(z))
             if met.any():
                 frame, wire = (int(i) for i in np.argwhere(met)[0])
                 name = self.wires[wire].name

@@ -15,8 +15,8 @@ class RecordingError(ValueError):
 
     def __init__(self, message: str, *, file: str = "", position: str = "") -> None:
         self.message, self.file, self.position = message, file, position
-        where = ", ".join(part for part in (file, position) if part)
-        super().__init__(f"{where}: {message}" if where else message)
+        location = ", ".join(part for part in (file, position) if part)
+        super().__init__(f"{location}: {message}" if location else message)
 
 
 @contextmanager

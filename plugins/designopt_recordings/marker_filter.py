@@ -101,7 +101,7 @@ class MarkerFilter:
             (prepared.positions - lowpass(prepared.positions, recording.rate, cutoff, self.order)) ** 2, axis=0
         )
         gain = _Gain.for_marker_filter(recording.rate, cutoff, self.order)
-        lost = np.maximum(removed_variance - prepared.noise**2 * gain.removed, 0.0)
+        lost = np.maximum(removed_variance - prepared.noise**2 * gain.removed_variance, 0.0)
         noise = float(np.sqrt(np.mean(prepared.noise**2)))
         status = prepared.filling.frames
         residual = np.sqrt(np.nanmean(prepared.residuals.residual**2, axis=(1, 2)))
@@ -131,7 +131,7 @@ _FREQUENCIES = 20_000
 class _Gain:
     """Gains for white noise of variance 1: the variance removed, that left, and that of its acceleration."""
 
-    removed: float
+    removed_variance: float
     left: float
     acceleration: float
 

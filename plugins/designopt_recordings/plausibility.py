@@ -22,8 +22,9 @@ _JUMP, _JUMP_OF_RANGE = 10.0, 0.1
 #: rad: range of a rotation in degrees that was probably written in radians, range of that of the other side, and factor
 #: between them.
 _TINY, _MOVES, _UNLIKE = 0.06, 0.15, 20.0
-#: Vertical forces of the ground in weights of the subject between which they are plausible.
-_LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
+#: Vertical forces of the ground in weights of the subject between which they are plausible; a foot is loaded from the
+#: first one on.
+LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
 #: m of way from which a subject walks, sine of the angle from it to the left from which the sides are exchanged, and
 #: least number of pairs of markers.
 _WAY, _EXCHANGED, _PAIRS = 0.5, -0.5, 2
@@ -119,19 +120,28 @@ def _share_outside(curve: Floats, usual: UsualRange) -> float:
 def force_notes(vertical: Floats, weight: float) -> list[str]:
     """A note where the `vertical` force (n,) N of the ground on a subject of this `weight` (N) has another sign or
     another unit."""
-    finite = vertical[np.isfinite(vertical)]
-    if not len(finite) or weight <= 0.0:
+    if not weight > 0.0:
         return []
-    highest, lowest = float(finite.max()), float(finite.min())
-    if -lowest > max(highest, _LEAST_LOAD * weight):
-        return [
-            f"the ground pulls with up to {-lowest:.3g} N: reverse the sign of the forces, which act on the subject"
-        ]
-    if _LEAST_LOAD * weight < highest < _LARGEST_LOAD * weight:
+    if pull := pull_of_ground(vertical, weight):
+        return [f"the ground pulls with up to {pull:.3g} N: reverse the sign of the forces, which act on the subject"]
+    return load_notes(vertical, weight)
+
+
+def pull_of_ground(vertical: Floats, weight: float) -> float:
+    """N, the largest pull of a `vertical` force (n,) N that has the wrong sign; zero where the ground carries."""
+    finite = vertical[np.isfinite(vertical)]
+    highest, pull = float(finite.max(initial=0.0)), float(-finite.min(initial=0.0))
+    return pull if pull > max(highest, LEAST_LOAD * weight) else 0.0
+
+
+def load_notes(vertical: Floats, weight: float) -> list[str]:
+    """A note where the largest `vertical` force (n,) N is not that on a subject of this `weight` (N)."""
+    finite = vertical[np.isfinite(vertical)]
+    if not len(finite) or LEAST_LOAD * weight < finite.max() < _LARGEST_LOAD * weight:
         return []
     return [
-        f"the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the unit of the forces (N),"
-        " the vertical axis, and whether they belong to this subject"
+        f"the ground carries at most {finite.max():.3g} N of a weight of {weight:.3g} N: check the unit of the forces"
+        " (N), the vertical axis, the mass of the subject, and whether they belong to this subject"
     ]
 
 

@@ -1,4 +1,4 @@
-"""Cost of one closed-loop run of the tracked carrier, against SciPy and python-control. Run: pytest -m bench -s.
+"""Cost of one closed-loop run of the tracked vehicle, against SciPy and python-control. Run: pytest -m bench -s.
 
 The peers run one vehicle at a time in plain Python numbers (peers/carrier_loop.py), with the coarsest settings whose
 error stays below a share of 1e-5 of the iae; all times are processor seconds of one core. python-control is no
@@ -90,7 +90,7 @@ def our_seconds():
     _run_seconds(8)
     seconds = {count: _run_seconds(count) for count in (200, 400, 1600)}
     print("\ncarrier, a run: " + ", ".join(f"{1e3 * s:.2f} ms in batches of {n}" for n, s in seconds.items()))
-    print(f"carrier, an evaluation with the loop's measures: {1e3 * _evaluation_seconds(400):.2f} ms in batches of 400")
+    print(f"vehicle, an evaluation with the loop's measures: {1e3 * _evaluation_seconds(400):.2f} ms in batches of 400")
     return seconds
 
 

@@ -88,7 +88,7 @@ def test_a_path_in_the_way_of_a_surface_is_that_of_muscles_and_its_arms_are_its_
         touch = around_sphere(a, b, 0.07, quadrant) if axis is None else around_cylinder(a, b, 0.07, np.inf, quadrant)
         np.testing.assert_allclose(arms, -slopes, atol=1e-12)
         np.testing.assert_allclose(works, 3.0 * arms, atol=1e-12)
-        if not touch.engaged[0]:
+        if not touch.is_engaged[0]:
             assert angle.item() == 0.0
             assert length.item() == pytest.approx(float(np.linalg.norm(b - a)), abs=1e-13)
             continue

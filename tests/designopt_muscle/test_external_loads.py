@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.tree_rows import TreeRows
-from designopt_muscle.geometry.kinematics import kinematics
-from designopt_muscle.geometry.loads import external_loads
+from designopt_muscle.geometry.kinematics import Kinematics, kinematics
+from designopt_muscle.geometry.loads import body_loads, sum_by_body
 from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.tree import tree_of
 from designopt_recordings.table import TimeTable
 from small_models import hinge
 
+from designopt.arrays import Floats
 from designopt.plugin import InputFile
 
 TIME = np.linspace(0.0, 1.0, 21)
@@ -32,6 +33,10 @@ def assignment(force: str = "ground", point: str = "ground", named: tuple[str, .
   {identifiers}
 </ExternalForce></objects></ExternalLoads></OpenSimDocument>
 """.encode()
+
+
+def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Floats) -> dict[str, Floats]:
+    return sum_by_body(body_loads(content, table, motion, time))
 
 
 def recorded() -> TimeTable:

@@ -193,7 +193,7 @@ def test_a_path_through_a_ring_in_a_plane_with_its_axis_goes_round_a_circle():
     far = np.linalg.norm(d, axis=1)
     from_inside = np.pi - np.arctan2(np.abs(d[:, 1]), d[:, 0])  # angle of each end from the side of the axis
     arc = from_inside.sum() - np.arccos(0.015 / far).sum()
-    assert path.engaged[0]
+    assert path.is_engaged[0]
     assert path.arc[0] == pytest.approx(0.015 * arc, abs=1e-10)
     way = np.linalg.norm(path.first[0] - ends[0]), np.linalg.norm(path.last[0] - ends[1])
     assert way == pytest.approx(np.sqrt(far**2 - 0.015**2), abs=1e-10)
@@ -202,7 +202,7 @@ def test_a_path_through_a_ring_in_a_plane_with_its_axis_goes_round_a_circle():
 
 def test_a_path_through_the_middle_of_a_ring_does_not_touch_it():
     path = around_torus(np.array([[0.01, 0.0, 0.1]]), np.array([[-0.01, 0.01, -0.1]]), 0.015, 0.05, "all")
-    assert not path.engaged[0]
+    assert not path.is_engaged[0]
 
 
 def test_lengths_over_a_torus_have_the_ends_tangents_as_gradient():
@@ -213,12 +213,12 @@ def test_lengths_over_a_torus_have_the_ends_tangents_as_gradient():
     def length(a, b):
         t = around_torus(a, b, 0.02, 0.06, "all")
         around = np.linalg.norm(t.first - a, axis=1) + t.arc + np.linalg.norm(b - t.last, axis=1)
-        return np.where(t.engaged, around, np.linalg.norm(b - a, axis=1)), t
+        return np.where(t.is_engaged, around, np.linalg.norm(b - a, axis=1)), t
 
     lengths, touch = length(a, b)
-    assert 0.5 < touch.engaged.mean() < 0.9
+    assert 0.5 < touch.is_engaged.mean() < 0.9
     assert (lengths >= np.linalg.norm(b - a, axis=1)).all()
-    to = np.where(touch.engaged[:, None], touch.first, b)
+    to = np.where(touch.is_engaged[:, None], touch.first, b)
     pull = (a - to) / np.linalg.norm(a - to, axis=1)[:, None]
     for i, step in enumerate(1e-6 * np.eye(3)):
         slope = (length(a + step, b)[0] - length(a - step, b)[0]) / 2e-6
@@ -249,7 +249,7 @@ def test_jumps_of_a_path_are_reported_with_muscle_and_time():
     form = surface("WrapCylinder", "<radius>0.05</radius><length>2</length>", turned="0 0 0")
     model = read_model(hinge(wraps=form, path_wraps=USED))
     (jump,) = jumps(muscle_geometry(model, {"flexion": q}), q, {"flexion": q})
-    assert (jump.muscle, jump.coordinate, jump.engaged) == ("flexor", "flexion", False)
+    assert (jump.muscle, jump.coordinate, jump.is_engaged) == ("flexor", "flexion", False)
     assert jump.time == pytest.approx(-1.3, abs=0.01)
     assert jump.by == pytest.approx(0.1, abs=2e-4)  # from one side of the cylinder to the other
     assert str(jump) == f"flexor at {jump.time:.4g} s: its moment arm about flexion jumps by 99.9 mm"

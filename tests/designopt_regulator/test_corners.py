@@ -214,9 +214,9 @@ def test_settings_of_a_sampled_loop_without_an_answer_are_refused(settings, mess
 
 
 def test_a_delay_of_very_many_samples_is_refused_before_it_fills_the_memory():
-    carrier = TrackedCarrier()
+    vehicle = TrackedCarrier()
     for delay in ({"delay": 1000.0}, {"delay_samples": 20_000}):
-        (mistake,) = carrier.check_scenario({"terrain": "paved", "speed": 5.0, **delay})
+        (mistake,) = vehicle.check_scenario({"terrain": "paved", "speed": 5.0, **delay})
         assert "more than 1000 samples" in str(mistake)
     plant = LinearPlant(type="fopdt", time_constant=1.0, delay=100.0)
     loop = LinearLoop(plant=plant, sample_time=0.05, horizon=400.0)

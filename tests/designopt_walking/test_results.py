@@ -67,7 +67,7 @@ def test_a_chosen_parameter_at_an_end_of_its_range_is_a_bound_that_the_walk_touc
     solution = replace(walk.solution, parameters={"spring_stiffness": 299.99995, "spring_rest": -0.3})
     sprung = replace(walk, walker=walk.walker.with_device(DEVICES["ankle_springs"]), solution=solution)
     assert not [name for name in touched_bounds(sprung) if name.startswith("spring")]
-    bounds = touched_bounds(replace(sprung, chosen=("spring_stiffness",)))
+    bounds = touched_bounds(replace(sprung, chosen_parameters=("spring_stiffness",)))
     assert {name: share for name, share in bounds.items() if name.startswith("spring")} == {
         "spring_stiffness, largest: 300 N m/rad": 1.0
     }

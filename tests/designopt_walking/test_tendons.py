@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from designopt_muscle.osim.read import read_model
+from designopt_recordings.table import TimeTable
 from designopt_walking.bundled import planar_walker, squat_leg
 from designopt_walking.models.predict import WalkPredict
 from designopt_walking.models.squat import ARRAYS, SquatToStand
@@ -16,7 +17,7 @@ from designopt_walking.models.track import WalkTrack
 from designopt_walking.programs.gait import GaitError, check_mirror, program_options
 from designopt_walking.programs.squat import Squat, rigid_start, squat_to_stand, squat_walker
 from designopt_walking.programs.tendons import Tendons, with_tendon_forces
-from designopt_walking.storage import guess_from_table, opensim_table
+from designopt_walking.storage import guess_from_table
 from designopt_walking.walker import Walker, walker_of
 
 from designopt.collocation import Program, sampled
@@ -208,21 +209,13 @@ def test_trajectories_on_rigid_tendons_get_the_forces_that_these_would_have(walk
     assert with_tendon_forces(rigid, plain) is plain
 
 
-def test_tendon_forces_survive_the_way_through_files_of_opensim(walker: Walker) -> None:
-    time, names = np.linspace(0.0, 0.5, 7), walker.muscles.compliant
-    states = [*walker.coordinates, *(f"{n}_speed" for n in walker.coordinates)]
-    columns = {name: np.linspace(0.0, 0.1, 7) for name in states}
-    columns |= {f"{k}_{n}": np.full(7, 0.2) for k in ("activation", "excitation") for n in walker.muscles.names}
-    columns |= {f"tendon_force_{n}": np.linspace(0.1, 0.3, 7) for n in names}
-    columns |= {f"force_rate_{n}": np.full(7, 0.4) for n in names} | {n: np.zeros(7) for n in walker.drives}
-
-    class Phase:
-        times, values = time, columns
-
-    table = opensim_table(walker, Phase)  # type: ignore[arg-type]
-    assert "/soleus_r/implicitderiv_normalized_tendon_force" in table.names
-    guess = guess_from_table(walker, table)
-    np.testing.assert_allclose(guess.values["tendon_force_soleus_r"], columns["tendon_force_soleus_r"])
+def test_a_guess_has_the_tendon_forces_of_a_trajectory_of_opensim(walker: Walker) -> None:
+    time, forces = np.linspace(0.0, 0.5, 7), [f"/{name}/normalized_tendon_force" for name in walker.muscles.compliant]
+    columns = {name: np.linspace(0.0, 0.1, 7) for name in walker.coordinates}
+    columns |= {label: np.linspace(0.1, 0.3, 7) for label in forces}
+    guess = guess_from_table(walker, TimeTable(time, tuple(columns), np.column_stack(list(columns.values()))))
+    for name, label in zip(walker.muscles.compliant, forces, strict=True):
+        np.testing.assert_allclose(guess.values[f"tendon_force_{name}"], columns[label])
 
 
 @pytest.mark.slow

@@ -66,6 +66,34 @@ def wait_until(condition: Callable[[], Any], what: str) -> Any:
     pytest.fail(f"the browser did not come to this: {what}")
 
 
+def count(browser: Any, selector: str) -> int:
+    """Number of elements that `selector` matches."""
+    return int(browser.execute_script("return document.querySelectorAll(arguments[0]).length", selector))
+
+
+@contextmanager
+def screen(browser: Any, width: int, height: int = 900) -> Iterator[None]:
+    """A screen of `width` times `height` pixels."""
+    device = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", device)
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@contextmanager
+def paper_layout(browser: Any) -> Iterator[None]:
+    """The layout of the page while it is printed: the browser announces printing, then applies the rules for paper."""
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        yield
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 def errors(browser: Any) -> list[str]:
     """Errors in the console since the last look."""
     return [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]

@@ -65,10 +65,10 @@ def test_the_disk_is_waited_for_by_a_tenth_of_a_second_of_results_and_at_the_end
     flushed, commit = [], Journal.commit
 
     def noted(self, *, flush=True):
-        if flush and (self._rows or not self._flushed):
+        if flush and (self._rows or not self._is_flushed):
             flushed.append(on_record())
         commit(self, flush=flush)
-        assert self._flushed or not flush
+        assert self._is_flushed or not flush
 
     Looks.store, Looks.counts_on_record = tmp_path / "s", {}
     monkeypatch.setattr(Journal, "commit", noted)

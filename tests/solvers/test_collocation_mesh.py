@@ -11,7 +11,7 @@ from designopt.collocation import Options, Refinement, Solution, TrajectoryProbl
 from designopt.plugin import find, load_file
 from designopt.problem import Problem
 from designopt.report.comparison.differences import differences
-from designopt.report.comparison.edited import same_search
+from designopt.report.comparison.study_edit import same_search
 from designopt.run.evaluations.recall import evaluations_with_same_keys
 from designopt.run.runner import run_study
 from designopt.store.folder import read_study

@@ -45,11 +45,6 @@ class Pattern:
     rows: tuple[tuple[str, int], ...]
     columns: tuple[tuple[str, int], ...]
 
-    @property
-    def density(self) -> float:
-        """The share of nonzeros."""
-        return self.nonzeros / max(self.shape[0] * self.shape[1], 1)
-
 
 @dataclass(frozen=True, eq=False)
 class Sparsity:

@@ -99,9 +99,9 @@ def _invalid_ends(reader: Reader, x: Floats, parameters: Floats, order: int) -> 
     for name, value in zip(problem_functions.problem.constraints, symbols.constraints, strict=True):
         expressions += [(f"constraint '{name}'", value[k]) for k in range(value.numel())]
     for name, expression in expressions:
-        for by, derived in _derivatives(expression, flat, order):
-            value = float(ca.Function("part", symbols.all, [derived])(*numbers))
+        for by, derivative in _derivatives(expression, flat, order):
+            value = float(ca.Function("part", symbols.all, [derivative])(*numbers))
             if not np.isfinite(value):
-                cause = first_invalid(derived, symbols.all, numbers)
+                cause = first_invalid(derivative, symbols.all, numbers)
                 return f"The {_ORDERS[order]}{name}{by} is not finite{': ' + cause if cause else ''}."
     return ""

@@ -10,7 +10,7 @@ from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.evaluation_progress import progress
-from designopt.interrupts import Stopping
+from designopt.interrupts import StopRequests
 from designopt.lazy import casadi as ca
 
 #: Magnitude of a scaled variable that diverges. With IPOPT's own 1e20 many unbounded searches stall at 1e11 to 1e18 and
@@ -150,13 +150,13 @@ def watcher(sizes: tuple[int, int, int]) -> Any:
     """A callback for the solver of a program with (variables, rows, parameters), called after every iteration, which it
     reports as progress.
 
-    Set its attributes `stopping` to a `Stopping` and `iterations` to their number so far while the solver runs.
+    Set its attributes `stopping` to a `StopRequests` and `iterations` to their number so far while the solver runs.
     """
     n, m, p = sizes
     counts = {"f": 1, "x": n, "lam_x": n, "g": m, "lam_g": m, "lam_p": p}
 
     class Watcher(ca.Callback):
-        stopping: Stopping | None = None
+        stopping: StopRequests | None = None
         iterations = 0
 
         def __init__(self) -> None:
@@ -184,7 +184,7 @@ def watcher(sizes: tuple[int, int, int]) -> Any:
         def eval_buffer(self, arguments: Any, results: Any) -> int:
             progress(None, f"iteration {self.iterations}")
             self.iterations += 1
-            stop = self.stopping is not None and self.stopping.requested
+            stop = self.stopping is not None and self.stopping.is_requested
             memoryview(results[0]).cast("d")[0] = float(stop)
             return 0
 

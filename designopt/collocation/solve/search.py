@@ -34,7 +34,7 @@ from designopt.collocation.statement.options import Options
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.evaluation_progress import progress
-from designopt.interrupts import Stopping
+from designopt.interrupts import StopRequests
 from designopt.lazy import casadi as ca
 
 #: Violation, relative to its scale, below which a constraint is satisfied.
@@ -118,7 +118,7 @@ class Search:
             if self._solves > SOLVES[self.options.compile]:
                 self._interior.functions.compile()
             interior_run = Run(self._interior, bounds, x, multipliers)
-        with Stopping() as stopping:  # also from one solver to the next
+        with StopRequests() as stopping:  # also from one solver to the next
             end = None
             if interior_run is not None:
                 end = self._continuation(interior_run, self.options.tolerance, self.options.tolerance, stopping)
@@ -128,15 +128,15 @@ class Search:
                 end = self._by_ipopt(bounds, x, multipliers, start, stopping)
                 stats = end.stats if interior_run is None else joint_statistics(interior_run.stats(), end.stats)
                 end = replace(end, stats=stats, seconds=time.perf_counter() - begin)
-        if stopping.raised is not None:
-            raise stopping.raised
+        if stopping.host_error is not None:
+            raise stopping.host_error
         return end
 
     def _by_ipopt(
-        self, bounds: ProgramBounds, x: Floats, multipliers: Iterate | None, start: Start, stopping: Stopping
+        self, bounds: ProgramBounds, x: Floats, multipliers: Iterate | None, start: Start, stopping: StopRequests
     ) -> End:
         """The end of IPOPT, as of `run`; its time is not known."""
-        solver, watch = self._solver(start, with_callback=Stopping.possible())
+        solver, watch = self._solver(start, with_callback=StopRequests.possible())
         low, high = self.transcription.box(bounds)
         row_low, row_high = self.transcription.row_box(bounds)
         arguments = {"x0": x, "p": bounds.parameters, "lbx": low, "ubx": high, "lbg": row_low, "ubg": row_high}
@@ -146,7 +146,7 @@ class Search:
             watch.stopping, watch.iterations = stopping, start.iterations
         result, stats = solver(**arguments), solver.stats()
         status = OF_SOLVER.get(stats["return_status"], Status.FAILED)
-        if stopping.requested:
+        if stopping.is_requested:
             status = Status.CANCELLED
         x, constraint_multipliers, bound_multipliers, rows = (
             np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g")
@@ -170,13 +170,15 @@ class Search:
         """The end of `run` after its continuation to the `tolerance` of multipliers and the violation
         `constraint_tolerance`, within the limits of a run that finishes another; None if it fails. Raises the
         exceptions of signal handlers."""
-        with Stopping() as stopping:
+        with StopRequests() as stopping:
             end = self._continuation(run, tolerance, constraint_tolerance, stopping)
-        if stopping.raised is not None:
-            raise stopping.raised
+        if stopping.host_error is not None:
+            raise stopping.host_error
         return end
 
-    def _continuation(self, run: Run, tolerance: float, constraint_tolerance: float, stopping: Stopping) -> End | None:
+    def _continuation(
+        self, run: Run, tolerance: float, constraint_tolerance: float, stopping: StopRequests
+    ) -> End | None:
         """The end of `run` as of `continuation`, with its requests to stop."""
         options, begin = self.options, time.perf_counter()
         limit = float("inf") if options.time_limit is None else options.time_limit
@@ -187,12 +189,12 @@ class Search:
 
         def stops() -> bool:
             progress(None, f"iteration {run.iterations}")
-            return stopping.requested or time.perf_counter() > begin + limit
+            return stopping.is_requested or time.perf_counter() > begin + limit
 
         end_code = run.go(tolerance, constraint_tolerance, acceptable, most_iterations, stops)
-        if end_code == LOST and not stopping.requested:
+        if end_code == LOST and not stopping.is_requested:
             return None
-        status = Status.CANCELLED if stopping.requested else ENDS.get(end_code, Status.TIME_LIMIT)
+        status = Status.CANCELLED if stopping.is_requested else ENDS.get(end_code, Status.TIME_LIMIT)
         iterate, rows, gradient = run.iterate()
         seconds = time.perf_counter() - begin
         return End(iterate, rows, status, run.stats(), seconds, cost=run.cost, gradient=gradient, run=run)

@@ -158,7 +158,7 @@ class GaussianProcessSearch:
                 if len(search.cheap_designs):
                     search.learn(evaluate.cheap(search.cheap_designs))
                 evaluate.ahead(ask, search.tell, self.look_ahead)
-                if not search.paused:
+                if not search.is_paused:
                     break
         except StageEnded:
             if search.starting:
@@ -193,7 +193,7 @@ class _Search:
         self._observations = [Observations.from_outcomes(problem, self._outcomes, self._slopes)]
         self.cheap_designs = np.empty((0, d))
         """Designs that are to be evaluated cheaply before the next full evaluation."""
-        self.paused = False
+        self.is_paused = False
         """Whether nothing is asked for until all that was asked for is known, and what is `startup` is learnt."""
         if self.cost is not None and count > LEAST:  # most of the start-up's budget for cheap evaluations
             cheap = min(int((count - LEAST) / self.cost), CHEAP * d)
@@ -257,8 +257,8 @@ class _Search:
         for x in self._first:
             if x.tobytes() not in self._proposals:
                 return np.asarray(x)
-        self.paused = self.cost is not None and self._tells < len(self._first)
-        if self.paused:  # early in the search: wait for their results
+        self.is_paused = self.cost is not None and self._tells < len(self._first)
+        if self.is_paused:  # early in the search: wait for their results
             return None
         observations = Observations.union(self._observations)
         if int((~observations.failed).sum()) < 2:
@@ -284,9 +284,9 @@ class _Search:
         if self.cost is not None and self._since_cheap >= self._settings.look_ahead:
             if 1.0 - processes.cheap_share(feature) < np.exp(-self.cost * KNOWN):
                 self.cheap_designs = self._for_cheap_evaluation(candidate.design, candidate.candidates)
-            self.paused = len(self.cheap_designs) > 0
+            self.is_paused = len(self.cheap_designs) > 0
         self._since_cheap += 1
-        return None if self.paused else candidate.design
+        return None if self.is_paused else candidate.design
 
     def _best_candidate(self, processes: Processes, X: Floats) -> Maximum | None:
         """The next design for known designs `X` (n, d); None without a candidate."""

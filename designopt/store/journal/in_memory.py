@@ -20,7 +20,7 @@ class JournalInMemory(Journal):
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         connection.deserialize(_empty(tuple(p.name for p in problem.space.free)))
         super().__init__(Path(":memory:"), problem, connection)
-        self._file, self._logged = "", False
+        self._file, self._has_log = "", False
 
     def commit(self, *, flush: bool = True) -> None:
         """No effect: there are no other readers."""

@@ -59,7 +59,7 @@ class Journal(JournalReader):
         self._table_of = {_EVALUATION: "evaluation", _POINT: "point", self._design: "design"}
         self._new = dict.fromkeys(COUNTED, 0)
         self._counted_at = time.monotonic()
-        self._logged = self._flushed = self._waits = True
+        self._has_log = self._is_flushed = self._waits = True
         self._events = int(connection.execute("SELECT IFNULL(MAX(id), 0) FROM event").fetchone()[0])
         connection.create_function("digest", -1, lambda *values: digest(values), deterministic=True)
 
@@ -93,7 +93,7 @@ class Journal(JournalReader):
             mode = "DELETE" if file_system(path) in NETWORK_FILE_SYSTEMS else "WAL"
             db.execute(f"PRAGMA journal_mode={mode}")
             db.execute("PRAGMA synchronous=FULL")
-            journal._logged = mode == "WAL"
+            journal._has_log = mode == "WAL"
             # A log restarted every 1000 pages stops growing, which halves the time of a flush.
             db.execute("PRAGMA wal_autocheckpoint=1000")
         journal._count_anew()
@@ -132,7 +132,7 @@ class Journal(JournalReader):
 
     def _transaction(self, flush: bool = True) -> _Transaction:
         """A transaction that waits for the disk; with `flush` false it waits only without a log."""
-        if self._logged and flush != self._waits:
+        if self._has_log and flush != self._waits:
             self._db.execute(f"PRAGMA synchronous={'FULL' if flush else 'NORMAL'}")
             self._waits = flush
         return _Transaction(self._db)
@@ -219,10 +219,10 @@ class Journal(JournalReader):
     def commit(self, *, flush: bool = True) -> None:
         """Write all additions in one transaction, which survives the end of this process. With `flush` it is on the
         disk on return, with all earlier ones: it survives the end of the machine. Raises `StoreError`."""
-        if flush and not self._flushed and not self._rows:
+        if flush and not self._is_flushed and not self._rows:
             with explained(self.path):
                 _flush(self._file + "-wal")
-            self._flushed = True
+            self._is_flushed = True
         if not self._rows:
             return
         rows = self._rows
@@ -239,7 +239,7 @@ class Journal(JournalReader):
                     new[table] += row_count
             if counting:
                 self._count(new)
-        self._rows, self._flushed = {}, flush or not self._logged
+        self._rows, self._is_flushed = {}, flush or not self._has_log
         self._new, self._counted_at = (dict.fromkeys(COUNTED, 0), time_now) if counting else (new, self._counted_at)
 
     def _count_anew(self) -> None:

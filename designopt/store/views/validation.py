@@ -101,16 +101,16 @@ def read_validation(
     )
 
 
-def _violation_shares(problem: Problem, outcomes: Outcomes, succeeded: Mask) -> dict[str, Floats]:
-    """For each limit of `problem` the share (n,) of the scenarios (n, s) that `succeeded` and violate it; `outcomes`
+def _violation_shares(problem: Problem, outcomes: Outcomes, has_result: Mask) -> dict[str, Floats]:
+    """For each limit of `problem` the share (n,) of the scenarios (n, s) that `has_result` and violate it; `outcomes`
     has a row for each design and scenario."""
     constraint_values = problem.constraint_values(outcomes.figures)
     violating: dict[str, Mask] = {}  # by either side
     for limit, values in zip(problem.limits, constraint_values.T, strict=True):
         violation = np.abs(values) - EQUAL if limit.equality else values
-        violates = ~(violation <= 0.0).reshape(succeeded.shape) & succeeded
+        violates = ~(violation <= 0.0).reshape(has_result.shape) & has_result
         violating[limit.constraint.name] = violating.get(limit.constraint.name, False) | violates
-    return {name: rows.sum(axis=1) / np.maximum(succeeded.sum(axis=1), 1) for name, rows in violating.items()}
+    return {name: rows.sum(axis=1) / np.maximum(has_result.sum(axis=1), 1) for name, rows in violating.items()}
 
 
 def _quantiles(values: Floats, levels: tuple[float, ...]) -> Floats:

@@ -199,11 +199,11 @@ def single_number(section: SourceSection, numbers: Sequence[float]) -> float:
     without `take`; of several matches of a pattern the last one counts."""
     if "take" not in section and "pattern" not in section and len(numbers) > 1:
         form = format_of(section)
-        where = f"'{section['path']}' has {len(numbers)} items" if form == "json" else f"there are {len(numbers)} rows"
+        excess = f"'{section['path']}' has {len(numbers)} items" if form == "json" else f"there are {len(numbers)} rows"
         alternative = "" if form == "json" else ", or 'row' for one of them"
         name = section[form]  # type: ignore[literal-required]
         raise MissingResult(
-            f"{name}: {where}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){alternative}"
+            f"{name}: {excess}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){alternative}"
         )
     return REDUCTIONS[section.get("take", "last")](numbers)
 
@@ -277,10 +277,10 @@ def _json(text: str, section: SourceSection) -> list[float]:
         raise ValueError(f"is not JSON: {error}") from None
     position = ""
     for step in section["path"].split("."):
-        where = f"at '{position}'" if position else "at its top"
+        location = f"at '{position}'" if position else "at its top"
         if isinstance(value, list) and re.fullmatch(r"-?\d+", step):
             if not -len(value) <= int(step) < len(value):
-                raise ValueError(f"{where} is a list of {len(value)}, without position {step}")
+                raise ValueError(f"{location} is a list of {len(value)}, without position {step}")
             value = value[int(step)]
         elif isinstance(value, dict) and step in value:
             value = value[step]
@@ -288,7 +288,7 @@ def _json(text: str, section: SourceSection) -> list[float]:
             keys = list(value) if isinstance(value, dict) else []
             near = closest(step, keys)
             hint = f"did you mean '{near}'?" if near else f"there are {', '.join(map(str, keys[:12])) or 'none'}"
-            raise ValueError(f"{where} is no key '{step}'; {hint}")
+            raise ValueError(f"{location} is no key '{step}'; {hint}")
         position = f"{position}.{step}" if position else step
     values = value if isinstance(value, list) else [value]
     for item in values:
@@ -318,8 +318,8 @@ def _text(text: str, section: SourceSection) -> list[float]:
     numbers = _rows(lines, begin, column)
     if not numbers:
         stands = " | ".join(line.strip() for line in lines[begin : begin + SHOWN])
-        where = f" after line {begin} ('{lines[begin - 1].strip()[:60]}')" if begin else ""
-        raise ValueError(f"no row has a number in column {column}{where}; there stands: {stands[:200] or 'nothing'}")
+        start = f" after line {begin} ('{lines[begin - 1].strip()[:60]}')" if begin else ""
+        raise ValueError(f"no row has a number in column {column}{start}; there stands: {stands[:200] or 'nothing'}")
     return _row(numbers, section, f"column {column}")
 
 

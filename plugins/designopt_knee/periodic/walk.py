@@ -25,13 +25,13 @@ _SAME, _LEAVING = 1.0, 0.1
 class WalkCycles:
     """Cycles simulated one after the other, and the nearest motion of period T.
 
-    `arrived`: the walk ends on `motion`, which is stable. Otherwise the walk passes or crosses `motion`, mostly an
+    `is_periodic`: the walk ends on `motion`, which is stable. Otherwise the walk passes or crosses `motion`, mostly an
     unstable one.
     """
 
     strides: list[Stride] = field(default_factory=list)
     motion: PeriodicMotion | None = None
-    arrived: bool = False
+    is_periodic: bool = False
 
     @cached_property
     def sections(self) -> Floats:
@@ -45,7 +45,7 @@ class WalkCycles:
 
     def trailing(self, cycles: int) -> tuple[Floats, Floats]:
         """States and outputs of the last `cycles`, end point included; a periodic motion is repeated."""
-        last = [self.motion.stride] * cycles if self.arrived and self.motion else self.strides[-cycles:]
+        last = [self.motion.stride] * cycles if self.is_periodic and self.motion else self.strides[-cycles:]
         x = np.concatenate([*(stride.x[:-1] for stride in last), last[-1].x[-1:]])
         y = np.concatenate([*(stride.y[:-1] for stride in last), last[-1].y[-1:]])
         return x, y
@@ -74,7 +74,7 @@ def walk(strides: Strides, start: Floats, cycles: int) -> OverRuns[WalkCycles]:
         ahead, _ = extrapolated(before, last)
         motion = yield from shoot(strides, states[-1] + ahead)
         if motion is not None and distance(motion.state - states[-1]) < _SAME + _SLOW:
-            walk_cycles.motion, walk_cycles.arrived = motion, motion.stable
+            walk_cycles.motion, walk_cycles.is_periodic = motion, motion.stable
             if motion.stable:
                 return walk_cycles
         tried_distance = change

@@ -50,13 +50,13 @@ def period_map(result: Result) -> Section | None:
     for s, scenario in enumerate(scenarios):
         n = grid.take(result.outcomes.figures["period_n"][:, s])
         is_known = np.isfinite(n)
-        where = f"{scenario.name}: of" if len(scenarios) > 1 else "Of"
+        prefix = f"{scenario.name}: of" if len(scenarios) > 1 else "Of"
         counts = [
             f"{PERIOD_NAMES[i]} {share(float(np.mean(n[is_known] == i)))}"
             for i in (1, 2, 3, 4, 0)
             if (n[is_known] == i).any()
         ]
-        findings.append(f"{where} {plural(int(is_known.sum()), 'scanned design')} with a result: {', '.join(counts)}.")
+        findings.append(f"{prefix} {plural(int(is_known.sum()), 'scanned design')} with a result: {', '.join(counts)}.")
     notes = reservations(result)
     if peaks is None:
         notes = ("The peaks over stiffness need execution: {arrays: {knee_peaks: all}}.", *notes)

@@ -11,6 +11,7 @@ from designopt_muscle.models.dynamics import read_body_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.plausibility import weight_of
 from designopt_recordings.loads.frames import load_at
+from designopt_recordings.plausibility import LEAST_LOAD, load_notes, pull_of_ground
 
 from designopt.arrays import Floats
 from designopt_laboratory.trial.feet import FARTHEST, foot_bodies, plate_title, usual_feet
@@ -19,8 +20,6 @@ from designopt_laboratory.trial.judgement import root_rows
 from designopt_laboratory.trial.poses import measured_poses
 from designopt_laboratory.trial.strikes import strikes_of_events
 
-#: Forces of the ground in weights between which they are plausible; a foot is loaded from the first one on.
-LEAST_LOAD, _LARGEST_LOAD = 0.05, 20.0
 #: N, and share of the weight, between which the least force of a plate is an offset.
 _LEAST_OFFSET, _LARGEST_OFFSET = 5.0, 0.1
 #: m between a centre of pressure and the nearest marker (or body) from which a load is not that of the trial.
@@ -103,10 +102,9 @@ def record_mistakes(
     if not standing:
         return
     force = np.concatenate(standing)
-    highest, lowest = float(force[:, 1].max(initial=0.0)), float(-force[:, 1].min(initial=0.0))
-    if lowest > max(highest, LEAST_LOAD * weight_of(files.model)):
+    if pull := pull_of_ground(force[:, 1], weight_of(files.model)):
         yield (
-            f"{name}: the ground pulls with up to {lowest:.3g} N: turn the sign of the forces, or their axes; they act"
+            f"{name}: the ground pulls with up to {pull:.3g} N: turn the sign of the forces, or their axes; they act"
             " on the subject, and Y is up"
         )
     along = np.abs(force).max(axis=0, initial=0.0)
@@ -143,7 +141,7 @@ def record_notes(
         ]
     if not records:
         return []
-    notes = _force_notes(files, [record for record in records if record.side != ""])
+    notes = _notes_of_feet_and_plates(files, [record for record in records if record.side != ""])
     first, last = max(record.time[0] for record in records), min(record.time[-1] for record in records)
     trial = _span(files, window)
     rate, motion_rate = (1.0 / np.median(np.diff(time)) for time in (records[0].time, files.times))
@@ -161,20 +159,15 @@ def record_notes(
     return notes
 
 
-def _force_notes(files: TrialFiles, records: list[GroundRecord]) -> list[str]:
+def _notes_of_feet_and_plates(files: TrialFiles, records: list[GroundRecord]) -> list[str]:
     """Sentences on the size of forces on feet and plates."""
     if not records:
         return []
-    notes, weight, name = [], weight_of(files.model), files.loads_name
+    weight, name = weight_of(files.model), files.loads_name
     up = np.concatenate([record.force[:, 1] for record in records])
     if not np.isfinite(up).any():
         return [f"{name}: the forces of the ground have no value in any frame"]
-    highest = float(np.nanmax(up))
-    if not LEAST_LOAD * weight < highest < _LARGEST_LOAD * weight:
-        notes.append(
-            f"{name}: the ground carries at most {highest:.3g} N of a weight of {weight:.3g} N: check the unit of the"
-            " forces, the mass of the subject, and whether they belong to the trial"
-        )
+    notes = [f"{name}: {note}" for note in load_notes(up, weight)]
     for record in records:
         if empty := int((~np.isfinite(record.force)).any(axis=1).sum()):
             notes.append(

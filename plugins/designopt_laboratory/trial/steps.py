@@ -28,6 +28,7 @@ from designopt_muscle.models.trial import (
 )
 from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_recordings.frames import worst_status
+from designopt_recordings.plausibility import LEAST_LOAD
 
 from designopt.arrays import Floats, Integers, Mask
 from designopt.counts import plural
@@ -46,7 +47,7 @@ from designopt_laboratory.trial.judgement import (
     unsupported_notes,
 )
 from designopt_laboratory.trial.poses import PoseSeries, TrialStatus, filter_coordinates
-from designopt_laboratory.trial.records import LEAST_LOAD, ground_records, record_notes
+from designopt_laboratory.trial.records import ground_records, record_notes
 from designopt_laboratory.trial.strikes import Strikes, strikes_of_feet
 
 Step = Literal["angles", "moments", "forces", "reactions"]

@@ -128,7 +128,7 @@ class ExoskeletonGait:
             * np.array([exoskeleton.tree.rods[i].rest_length for i in exoskeleton.legs])
             * design_values["stiffness"]
         )
-        saturated = (np.abs(moments) >= self.limit * (1.0 - 1e-12)).any(axis=1)
+        is_saturated = (np.abs(moments) >= self.limit * (1.0 - 1e-12)).any(axis=1)
         distance = float(np.trapezoid(output_of["squared_error"], run.t))
         outputs = GaitOutputs(
             tracking_error=float(np.sqrt(distance / duration)),
@@ -137,7 +137,7 @@ class ExoskeletonGait:
             energy=float(np.trapezoid(output_of["drive_power"], run.t) if self.feed_forward else run.x[-1, -1]),
             compression=float(max(0.0, -stretch.min())),
             tension=float(max(0.0, tensions.max())),
-            saturation_share=float(saturated.mean()),
+            saturation_share=float(is_saturated.mean()),
             effort=float(np.trapezoid((moments**2).sum(axis=1), run.t)),
         )
         all_arrays = {

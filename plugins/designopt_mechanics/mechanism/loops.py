@@ -54,11 +54,11 @@ class CannotClose(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class ClosedRows:
-    """Postures `z` (n, m), the `gap` (n,) that stays open, and whether each is `closed` (n,)."""
+    """Postures `z` (n, m), the `gap` (n,) that stays open, and whether each `is_closed` (n,)."""
 
     z: Floats
     gap: Floats
-    closed: NDArray[np.bool_]
+    is_closed: NDArray[np.bool_]
 
 
 class LoopSolver:
@@ -128,7 +128,7 @@ class LoopSolver:
         for i, index in enumerate(loops.independent):
             target[i] = coordinates.get(names[index], target[i])
         rows = loops.follow(start, target[None], p)
-        if not rows.closed[0]:
+        if not rows.is_closed[0]:
             text = ", ".join(f"{n} = {v:g}" for n, v in coordinates.items())
             raise CannotClose(f"the loops do not close at {text}: a gap of {rows.gap[0]:.3g} stays", rows.gap[0])
         return np.asarray(rows.z[0])

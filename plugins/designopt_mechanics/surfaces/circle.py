@@ -20,7 +20,7 @@ def around_cylinder(a: Floats, b: Floats, radius: float, length: float, quadrant
     z_last = b[:, 2] - slope * circle.after
     off = (np.abs(z_first) > 0.5 * length) & (np.abs(z_last) > 0.5 * length)
     return Touch(
-        circle.engaged & ~off,
+        circle.is_engaged & ~off,
         np.column_stack([circle.first, z_first]),
         np.column_stack([circle.last, z_last]),
         np.asarray(radius * circle.angle * np.sqrt(1.0 + slope**2)),
@@ -50,12 +50,12 @@ def around_sphere(a: Floats, b: Floats, radius: float, quadrant: str) -> Touch:
     def solid(points: Floats) -> Floats:
         return np.asarray(points[:, :1] * u + points[:, 1:] * v)
 
-    return Touch(circle.engaged, solid(circle.first), solid(circle.last), radius * circle.angle)
+    return Touch(circle.is_engaged, solid(circle.first), solid(circle.last), radius * circle.angle)
 
 
 @dataclass(frozen=True, eq=False)
 class _Circle:
-    engaged: Mask
+    is_engaged: Mask
     first: Floats
     last: Floats
     angle: Floats

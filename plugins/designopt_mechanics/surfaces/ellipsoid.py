@@ -30,18 +30,18 @@ def around_ellipsoid(a: Floats, b: Floats, axes: Floats, quadrant: str) -> Touch
     It starts from the plane section of the scaled sphere, and stays it where the iteration does not settle.
     """
     guess = around_sphere(a / axes, b / axes, 1.0, quadrant)
-    indices = np.flatnonzero(guess.engaged)
+    indices = np.flatnonzero(guess.is_engaged)
     first, last = guess.first * axes, guess.last * axes
     arc = _section(guess, axes)
     if not len(indices):
-        return Touch(guess.engaged, first, last, arc)
+        return Touch(guess.is_engaged, first, last, arc)
     angle, length, is_settled = _shot(a[indices], b[indices], axes, guess.first[indices], arc[indices])
     start = _Silhouette(a[indices] / axes)
     _, x, t = _misses(start, angle, length, a[indices], b[indices], axes)
     converged = is_settled & (length > 0) & (((b[indices] - x) * t).sum(axis=1) > 0)
     good = indices[converged]
     first[good], last[good], arc[good] = (start.points(angle) * axes)[converged], x[converged], length[converged]
-    touches = np.array(guess.engaged)
+    touches = np.array(guess.is_engaged)
     touches[indices[is_settled & (length <= 0)]] = False
     return Touch(touches, first, last, arc)
 
@@ -50,7 +50,7 @@ def _shot(a: Floats, b: Floats, axes: Floats, guess: Floats, length: Floats) -> 
     """The angle on the silhouette and the length (n,) of the geodesic from there that leads to `b`, and whether they
     are found; from the points `guess` (n, 3) of the scaled sphere and a `length`."""
     angle, length = _Silhouette(a / axes).angle(guess), np.array(length)
-    settled = np.zeros(len(a), dtype=np.bool_)
+    is_settled = np.zeros(len(a), dtype=np.bool_)
     size = float(axes.mean())
     left = np.arange(len(a))
     for _ in range(_NEWTON):
@@ -71,11 +71,11 @@ def _shot(a: Floats, b: Floats, axes: Floats, guess: Floats, length: Floats) -> 
         shorter = np.minimum(1.0, _LONGEST / np.maximum(step, 1e-300))
         angle[left] += shorter * turn
         length[left] += shorter * grow * size
-        settled[left] = step <= _SETTLED
+        is_settled[left] = step <= _SETTLED
         left = left[step > _SETTLED]
         if not len(left):
             break
-    return angle, length, settled
+    return angle, length, is_settled
 
 
 class _Silhouette:

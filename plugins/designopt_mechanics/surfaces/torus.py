@@ -95,8 +95,8 @@ def around_torus(a: Floats, b: Floats, tube: float, ring: float, quadrant: str) 
 
     guess = around_cylinder(local(a), local(b), tube, np.inf, "+x")
     first, last, arc = back(guess.first), back(guess.last), np.array(guess.arc)
-    indices = np.flatnonzero(guess.engaged)
-    touches = np.array(guess.engaged)
+    indices = np.flatnonzero(guess.is_engaged)
+    touches = np.array(guess.is_engaged)
     if len(indices):
         start, end, length, is_settled = _shot(torus, a[indices], b[indices], first[indices], arc[indices])
         converged = is_settled & (length > 0)
@@ -138,7 +138,7 @@ def _closest(a: Floats, b: Floats, ring: float, quadrant: str) -> Floats:
 def _shot(torus: _Torus, a: Floats, b: Floats, first: Floats, arc: Floats) -> tuple[Floats, Floats, Floats, Mask]:
     """First and last point on the tube, length of the geodesic between them, and whether they are found."""
     unknown = np.column_stack([*torus.angles(first), arc / torus.tube])
-    settled = np.zeros(len(a), dtype=np.bool_)
+    is_settled = np.zeros(len(a), dtype=np.bool_)
     left = np.arange(len(a))
     for _ in range(_NEWTON):
         n = len(left)
@@ -152,14 +152,14 @@ def _shot(torus: _Torus, a: Floats, b: Floats, first: Floats, arc: Floats) -> tu
         step = -np.linalg.solve(jacobian, misses[0][:, :, None])[:, :, 0]
         size = np.abs(step).max(axis=1)
         unknown[left] += step * np.minimum(1.0, _LONGEST / np.maximum(size, 1e-300))[:, None]
-        settled[left] = (size <= _SETTLED) & regular
+        is_settled[left] = (size <= _SETTLED) & regular
         left = left[(size > _SETTLED) & regular]
         if not len(left):
             break
     _, x, t = _misses(torus, unknown, a, b)
     start = torus.points(unknown[:, 0], unknown[:, 1])
     onward = (((start - a) * torus.tangent(start, start - a)).sum(axis=1) > 0) & (((b - x) * t).sum(axis=1) > 0)
-    return start, x, unknown[:, 2] * torus.tube, settled & onward
+    return start, x, unknown[:, 2] * torus.tube, is_settled & onward
 
 
 def _misses(torus: _Torus, unknown: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:

@@ -11,10 +11,10 @@ from designopt.arrays import Floats, Mask
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """Of n paths: whether one touches the surface, `engaged` (n,), its `first` and `last` point on it (n, 3), and the
-    length of the `arc` between them (n,)."""
+    """Of n paths: whether one touches the surface (`is_engaged`, (n,)), its `first` and `last` point on it (n, 3), and
+    the length of the `arc` between them (n,)."""
 
-    engaged: Mask
+    is_engaged: Mask
     first: Floats
     last: Floats
     arc: Floats

@@ -284,7 +284,7 @@ class EquilibriumTask:
         best, smallest = z, np.inf
         for _ in range(8):
             row = self.loops.follow(z, (z[free] + step)[None], p)
-            if row.closed[0]:
+            if row.is_closed[0]:
                 size = float(np.linalg.norm(self._reduction(row.z[0], p)[0]))
                 if size < smallest:
                     best, smallest = row.z[0], size

@@ -169,7 +169,7 @@ class InverseDynamicsTask:
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
         postures = loops.follow(start, values, p)
-        if not postures.closed.all():
+        if not postures.is_closed.all():
             meaning = loops.obstacle(postures.z, p)[1]
             raise Diverged(cannot_close(postures, time, meaning), reason="cannot_close")
         condition = loops.condition(postures.z, p)
@@ -194,7 +194,7 @@ class InverseDynamicsTask:
 
 def cannot_close(rows: ClosedRows, time: Floats, meaning: str) -> str:
     """Where a motion cannot close, with the gap, and what the largest gap of dyads and wires means."""
-    open_rows = np.flatnonzero(~rows.closed)
+    open_rows = np.flatnonzero(~rows.is_closed)
     return (
         f"the mechanism cannot close from {time[open_rows[0]]:.6g} s on ({len(open_rows)} of {len(time)} samples): "
         f"the largest gap is {rows.gap.max():.3g} m (or rad){f' ({meaning})' if meaning else ''}"

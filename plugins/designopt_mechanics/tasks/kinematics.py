@@ -49,11 +49,11 @@ class GridSection(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class GridRows:
-    """Postures `z` (n, m) of a grid, whether each `counts` and is `closed` (n,), and the `gap` (n,) that stays open."""
+    """Postures `z` (n, m) of a grid, whether each `counts` and `is_closed` (n,), and the open `gap` (n,)."""
 
     z: Floats
     counts: NDArray[np.bool_]
-    closed: NDArray[np.bool_]
+    is_closed: NDArray[np.bool_]
     gap: Floats
 
 
@@ -142,8 +142,8 @@ class KinematicsTask:
         values = dict(zip(self._measures, self._measure_values(grid.z, p), strict=True))
         outputs = {
             "workspace": float(grid.counts.mean()),
-            "closed_share": float(grid.closed.mean()),
-            "gap_max": float(grid.gap.max(initial=0.0, where=~grid.closed)),
+            "closed_share": float(grid.is_closed.mean()),
+            "gap_max": float(grid.gap.max(initial=0.0, where=~grid.is_closed)),
         }
         grid_outputs, regular, efforts = self._grid_outputs(grid.z[grid.counts], p)
         outputs |= grid_outputs
@@ -172,7 +172,7 @@ class KinematicsTask:
         def figures(q: Floats) -> dict[str, float]:
             start = self._loops.start(q, "", grid.z[grid.counts][0])
             z = self._loops.follow(start, grid.z[grid.counts][:, self._loops.independent], q)
-            if not z.closed.all():
+            if not z.is_closed.all():
                 raise CannotClose("at the end of the workspace", float(z.gap.max()))
             return self._grid_outputs(z.z, q, regular)[0]
 
@@ -238,7 +238,7 @@ class KinematicsTask:
                 grid.counts[:] &= column >= 0.0
         if not grid.counts.any():
             raise Diverged(
-                f"none of the {len(grid.z)} postures counts: {int(grid.closed.sum())} close (largest gap "
+                f"none of the {len(grid.z)} postures counts: {int(grid.is_closed.sum())} close (largest gap "
                 f"{grid.gap.max():.3g}), none of them within the ranges of the coordinates and clearances",
                 reason="no_workspace",
             )
@@ -259,7 +259,7 @@ class KinematicsTask:
         postures = loops.follow(start, rows, p)
         low, high = (np.array([getattr(c, end) for c in self.mechanism.tree.coordinates]) for end in ("low", "high"))
         within = ((postures.z >= low - 1e-9) & (postures.z <= high + 1e-9)).all(axis=1)
-        return GridRows(postures.z, postures.closed & within, postures.closed, postures.gap)
+        return GridRows(postures.z, postures.is_closed & within, postures.is_closed, postures.gap)
 
     def _range(self, name: str) -> tuple[float, float, int]:
         entry = self.settings.grid["over"][name]

@@ -151,7 +151,7 @@ def initial_state(loops: LoopSolver, settings: TaskSettings, p: Sequence[float],
         z = loops.start(p, "", near)
     else:
         row = loops.follow(start, near[free][None], p)
-        if not row.closed[0]:
+        if not row.is_closed[0]:
             meaning = loops.obstacle(row.z, p)[1] or "the loops do not close"
             raise CannotClose(f"in the initial state {meaning}: a gap of {row.gap[0]:.3g} stays", row.gap[0])
         z = row.z[0]

@@ -20,18 +20,18 @@ _LISTED = 3
 @dataclass(frozen=True)
 class Jump:
     """A jump of `muscle` between the frame at `time` (s) and the previous one: `by` (m) of its length, or of its
-    moment arm about `coordinate`. `engaged`: a surface joins or leaves the path there.
+    moment arm about `coordinate`. `is_engaged`: a surface joins or leaves the path there.
     """
 
     muscle: str
     time: float
     by: float
     coordinate: str = ""
-    engaged: bool = False
+    is_engaged: bool = False
 
     def __str__(self) -> str:
         quantity = f"moment arm about {self.coordinate}" if self.coordinate else "length"
-        why = ", where a surface engages or leaves" if self.engaged else ""
+        why = ", where a surface engages or leaves" if self.is_engaged else ""
         return f"{self.muscle} at {self.time:.4g} s: its {quantity} jumps by {1e3 * self.by:.3g} mm{why}"
 
 
@@ -47,7 +47,7 @@ def jumps(geometry: MuscleGeometry, time: Floats, values: dict[str, Floats]) -> 
     arm_changes = np.abs(np.diff(geometry.arms, axis=0))
     sign_changes = (geometry.arms[1:] * geometry.arms[:-1] < 0) & (arm_changes > _LENGTH)
     jump_list = [
-        Jump(geometry.muscles[k], float(time[i + 1]), float(off[i, k]), engaged=bool(contact_changes[i, k]))
+        Jump(geometry.muscles[k], float(time[i + 1]), float(off[i, k]), is_engaged=bool(contact_changes[i, k]))
         for i, k in np.argwhere(off > _LENGTH)
     ]
     jump_list += [

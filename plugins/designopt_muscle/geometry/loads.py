@@ -51,16 +51,8 @@ class BodyLoad:
         return np.asarray(self.point + shift)
 
 
-def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Floats) -> dict[str, Floats]:
-    """Force (N) and moment (N m) about the origin of the ground (n, 6) on each body at `time` (n,) s.
-
-    As `body_loads`, which it sums.
-    """
-    return sum_by_body(body_loads(content, table, motion, time))
-
-
 def sum_by_body(loads: Iterable[BodyLoad]) -> dict[str, Floats]:
-    """(n, 6) by body: the sum of the wrenches on it."""
+    """(n, 6) by body: the sum of the forces (N) and moments (N m) about the origin of the ground on it."""
     by_body: dict[str, Floats] = {}
     for load in loads:
         by_body[load.body] = by_body[load.body] + load.wrench if load.body in by_body else load.wrench

@@ -180,7 +180,7 @@ def _find(
             touch_points = around(surface, rotate(back, a.x - o), rotate(back, b.x - o))
             first, last = o + rotate(r, touch_points.first), o + rotate(r, touch_points.last)
             detour = np.linalg.norm(first - a.x, axis=1) + touch_points.arc + np.linalg.norm(b.x - last, axis=1)
-            excess = np.where(touch_points.engaged, detour - np.linalg.norm(b.x - a.x, axis=1), np.inf)
+            excess = np.where(touch_points.is_engaged, detour - np.linalg.norm(b.x - a.x, axis=1), np.inf)
             better = excess < best
             best = np.where(better, excess, best)
             rows = subset[better]

@@ -163,10 +163,10 @@ def _refuse_unread(model: Element) -> None:
         if (e := model.find(name, "objects")) is not None
     ]
     for holder in lists:
-        where = holder.tag if holder.parent is None or holder.tag != "objects" else holder.parent.tag
+        place_tag = holder.tag if holder.parent is None or holder.tag != "objects" else holder.parent.tag
         for member in holder.children:
             if not (member in forces or is_off(member) or member.tag in _HARMLESS or member.tag.endswith(_REPORTING)):
-                raise member.error(f"is not read within <{where}>; move it into the set of its kind, or remove it")
+                raise member.error(f"is not read within <{place_tag}>; move it into the set of its kind, or remove it")
 
 
 def _force_elements(model: Element) -> list[Element]:

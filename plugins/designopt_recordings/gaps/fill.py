@@ -115,8 +115,8 @@ def _shape(body: str, members: Sequence[str], recording: Recording, static_recor
     try:
         cluster_shape = shape(frames)
     except RecordingError:
-        where = "the static recording" if static_recording else "the recording; give a static one"
-        raise RecordingError(f"cluster '{body}': no frame has all of {', '.join(members)} in {where}") from None
+        source_name = "the static recording" if static_recording else "the recording; give a static one"
+        raise RecordingError(f"cluster '{body}': no frame has all of {', '.join(members)} in {source_name}") from None
     if not spread(cluster_shape):
         raise RecordingError(f"cluster '{body}': its markers lie on a line and do not determine a pose")
     return cluster_shape

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the carrier's model: names, units, meanings and ranges."""
+"""Inputs and outputs of the model of the tracked vehicle: names, units, meanings and ranges."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from designopt_regulator.controllers.quantities import (
 Q = Quantity
 
 
-class CarrierDesign(TypedDict, total=False):
+class VehicleDesign(TypedDict, total=False):
     """Settings of the tuned controller. If both are tuned, these are the settings of the heading, and names that end
     in _v those of the speed.
     """
@@ -89,7 +89,7 @@ class LoopOutputs(TypedDict, total=False):
     speed_noise_gain: Annotated[float, Q("", "noise_gain of the speed loop")]
 
 
-class CarrierOutputs(LoopOutputs):
+class VehicleOutputs(LoopOutputs):
     """Outputs of one run. Errors are shares of the reference's step; t1 is the time of the step, t2 that of the
     disturbance.
     """

@@ -1,4 +1,4 @@
-"""Optional refinements of the carrier in a scenario or a design: side slope, slip, stiction, noise, inner loops.
+"""Optional refinements of the vehicle in a scenario or a design: side slope, slip, stiction, noise, inner loops.
 
 All are off by default, so studies without them keep their results.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign, Quantity
-from designopt_regulator.carrier.declarations import CarrierDesign, CarrierOutputs, Conditions
+from designopt_regulator.carrier.declarations import Conditions, VehicleDesign, VehicleOutputs
 from designopt_regulator.carrier.simulation import Loop, SimulatedRuns
 from designopt_regulator.carrier.slip import longest_step, trim_slip
 from designopt_regulator.carrier.vehicle import (
@@ -30,7 +30,7 @@ Q = Quantity
 _STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends at 2.785
 
 
-class RefinedDesign(CarrierDesign, total=False):
+class RefinedDesign(VehicleDesign, total=False):
     """Settings of the controllers, of an inner loop of the yaw rate, and of the feed-forward."""
 
     rate_gain: Annotated[
@@ -67,7 +67,7 @@ class RefinedConditions(Conditions, total=False):
     noise_draw: Annotated[int, Q("", "number of the noise sequence; 0 if left out", ge=0)]
 
 
-class RefinedOutputs(CarrierOutputs, total=False):
+class RefinedOutputs(VehicleOutputs, total=False):
     """Outputs of one run, including that of noise."""
 
     noise_command: NotRequired[

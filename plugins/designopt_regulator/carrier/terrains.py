@@ -1,4 +1,4 @@
-"""Classes of terrain of the tracked carrier. A new entry of `TERRAINS` is a new class in study files."""
+"""Classes of terrain of the tracked vehicle. A new entry of `TERRAINS` is a new class in study files."""
 
 from __future__ import annotations
 

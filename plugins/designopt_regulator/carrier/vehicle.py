@@ -1,4 +1,4 @@
-"""The tracked carrier: its numbers, the terrains, the equations of motion of level 1, trim and linear loops.
+"""The tracked vehicle: its numbers, the terrains, the equations of motion of level 1, trim and linear loops.
 
 The plant is built from published terramechanics; drive lag, delay, rotating-mass factor, maximum force and power are
 design assumptions. Turning resistance after Nikitin as given by Zabavnikov (1975).
@@ -32,7 +32,7 @@ _NIKITIN = (0.925, 0.15)
 
 @dataclass(frozen=True, kw_only=True)
 class Vehicle:
-    """An M113-class carrier converted to remote operation."""
+    """An M113-class vehicle converted to remote operation."""
 
     mass: Annotated[float, Q("kg", "mass", gt=0)] = 10_000.0
     rotating_mass_factor: Annotated[float, Q("", "of the drive's rotating masses (assumption)", ge=1)] = 1.15

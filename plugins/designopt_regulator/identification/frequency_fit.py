@@ -36,15 +36,15 @@ class ResponseFit:
     """A model with its parameters by name, SI units of time.
 
     `confidence` are half-widths of 95 % intervals, assuming independent residuals of equal variance. `residual` is the
-    root mean square of the relative error, `explained` one minus the residual's share of the response's squared
-    magnitude.
+    root mean square of the relative error, `explained_variance` one minus the share of the residual in the squared
+    magnitude of the response.
     """
 
     model: Model
     parameters: dict[str, float]
     confidence: dict[str, float]
     residual: float
-    explained: float
+    explained_variance: float
 
     def plant(self) -> Plant:
         return plant_of(self.model, self.parameters)

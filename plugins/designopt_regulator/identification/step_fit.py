@@ -55,7 +55,7 @@ class StepFit:
     """A model with its parameters by name, in SI units of time.
 
     `confidence` are half-widths of 95 % intervals, assuming that the residual is white noise. `residual` is its root
-    mean square in the output's unit, `explained` the share of the output's variance that the model explains.
+    mean square in the output's unit, `explained_variance` the share of the output's variance that the model explains.
     """
 
     model: Model
@@ -63,7 +63,7 @@ class StepFit:
     confidence: dict[str, float]
     offset: float  # the output at rest
     residual: float
-    explained: float
+    explained_variance: float
     output: Floats  # the model's output at the samples
     delay_between: tuple[float, float] = (0.0, 0.0)  # s shorter and longer, as the input changed between two samples
 

@@ -37,7 +37,7 @@ def read_columns(
     CSV, is empty, or has other columns, and for a cell that is no finite number or too large.
     """
     (at, head), *rows = _rows(file, example)
-    where = f"{file.name}:{at}"
+    location = f"{file.name}:{at}"
     place_of: dict[str, int] = {}
     units: dict[str, str] = {}
     for i, text in enumerate(head):
@@ -52,20 +52,20 @@ def read_columns(
                     if "time" in names
                     else ""
                 )
-                raise BadData(f"{where}: column {i + 1} '{text.strip()}' is not one of {', '.join(names)}{hint}")
+                raise BadData(f"{location}: column {i + 1} '{text.strip()}' is not one of {', '.join(names)}{hint}")
         else:
             name = next((n for n in names if columns[n].strip() in (title, text.strip())), "")
             if not name:
                 continue
         if name in units:
-            raise BadData(f"{where}: column {i + 1} '{name}' is given twice")
+            raise BadData(f"{location}: column {i + 1} '{name}' is given twice")
         place_of[name], units[name] = i, (unit or "").strip().replace("°", "deg")
     if missing := [name for name in names if name not in units]:
         has = (
             "" if columns is None else f" ('{columns[missing[0]]}'; the file has {', '.join(t.strip() for t in head)})"
         )
         titles = {name if columns is None else columns[name].strip() for name in missing}
-        raise BadData(f"{where}: column '{missing[0]}'{has} is missing{_head_below(rows, titles)}")
+        raise BadData(f"{location}: column '{missing[0]}'{has} is missing{_head_below(rows, titles)}")
     title_of = {name: name if columns is None else columns[name].strip() for name in names}
     samples = []
     for line, row in rows:
@@ -74,7 +74,7 @@ def read_columns(
         position = f"{file.name}:{line}"
         numbers = {name: _number(position, title_of[name], row[i].strip()) for name, i in place_of.items()}
         samples.append((position, numbers))
-    return where, units, samples
+    return location, units, samples
 
 
 def _head_below(rows: Sequence[tuple[int, Sequence[str]]], titles: Set[str]) -> str:

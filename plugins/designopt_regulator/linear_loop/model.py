@@ -1,8 +1,8 @@
 """The model ``linear_loop``: PI(D) settings in, quality and robustness of the loop around a linear plant out.
 
 Continuous loops are solved exactly (`continuous`); sampled ones are simulated with the discrete controller, saturation
-and anti-windup of the carrier, their linear measures are those of `frequency.sampled_loop`, with more parts than a PID
-those of `frequency.structured_loop`.
+and anti-windup of the tracked vehicle. Their linear measures are those of `frequency.sampled_loop`, for one with
+more parts than a PID those of `frequency.structured_loop`.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class LinearLoop:
                 self.inner_plant.plant()
             except InvalidSetting as error:
                 raise InvalidSetting("inner_" + error.name, error.message) from None
-        if (share := self.plant.explained) is not None and share < _POOR_FIT:
+        if (share := self.plant.explained_variance) is not None and share < _POOR_FIT:
             warnings.warn(f"plant: the model explains only {share:.0%} of the measured output", stacklevel=2)
         if self.plant.type == "discrete" and self.plant.sample_time != self.sample_time:
             period = "none" if self.sample_time is None else f"{self.sample_time:g} s"

@@ -208,7 +208,9 @@ class LinearPlant:
             f"{name} {value:.4g} {interval_words(fit, name)} {gain if name == 'gain' else 's'}"
             for name, value in fit.parameters.items()
         )
-        sentences = [f"fitted plant: {fit.model} with {numbers}; explains {fit.explained:.2%} of the output's variance"]
+        sentences = [
+            f"fitted plant: {fit.model} with {numbers}; explains {fit.explained_variance:.2%} of the output's variance"
+        ]
         sentences += record_remarks(data, fit)
         comparison = self.structures()
         order = ", ".join(f"{c.model} {c.difference:+.4g}" if c.difference else f"{c.model} 0" for c in comparison)
@@ -227,11 +229,11 @@ class LinearPlant:
         return sentences
 
     @property
-    def explained(self) -> float | None:
+    def explained_variance(self) -> float | None:
         """The share of the measured variance that a fitted model explains; None for a plant without a fit."""
         if self.type == "data":
-            return self.fit().explained
-        return self.response_fit().explained if self.type == "frequency_response" else None
+            return self.fit().explained_variance
+        return self.response_fit().explained_variance if self.type == "frequency_response" else None
 
     def data(self) -> StepData:
         """The samples of a plant of type data, in the stated units if its columns have none; raises as `fit` does."""

@@ -24,7 +24,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FitSection:
     """The parts of a section about a fitted plant."""
 
     figure: Figure
@@ -32,7 +32,7 @@ class Fitted:
     findings: tuple[str, ...]
 
 
-def fitted(model: LinearLoop) -> Fitted | None:
+def fit_section(model: LinearLoop) -> FitSection | None:
     """What there is to show of the plant of `model`; None where it is not fitted to data."""
     if model.plant.type == "frequency_response":
         return _response_fit(model.plant)
@@ -40,7 +40,7 @@ def fitted(model: LinearLoop) -> Fitted | None:
         return None
     data, fit = model.plant.data(), model.plant.fit()
     tables = (_table(data, fit), _structures(model.plant.structures(), fit.model, data.units))
-    return Fitted(_figure(data, fit), tables, _findings(data, fit))
+    return FitSection(_figure(data, fit), tables, _findings(data, fit))
 
 
 def _structures(comparison: Sequence[ComparedFit], model: str, units: tuple[str, str]) -> Table:
@@ -66,7 +66,7 @@ def _structures(comparison: Sequence[ComparedFit], model: str, units: tuple[str,
     )
 
 
-def _response_fit(plant: LinearPlant) -> Fitted:
+def _response_fit(plant: LinearPlant) -> FitSection:
     data, fit = plant.response_data(), plant.response_fit()
     w = np.geomspace(data.frequency[0], data.frequency[-1], 300)
     model = fit.plant().response(w)
@@ -100,7 +100,7 @@ def _response_fit(plant: LinearPlant) -> Fitted:
         f"The plant is a model fitted to a response at {len(data.frequency)} frequencies, {_WORDS[fit.model]}; the "
         f"relative error that is left has a root mean square of {fit.residual:.2%}."
     )
-    return Fitted(figure, (table, _structures(plant.structures(), fit.model, units)), (words,))
+    return FitSection(figure, (table, _structures(plant.structures(), fit.model, units)), (words,))
 
 
 def pattern(fit: StepFit, data: StepData) -> float:
@@ -115,7 +115,7 @@ def _findings(data: StepData, fit: StepFit) -> tuple[str, ...]:
     size = f"{number(fit.residual, 3)} {unit}".strip()
     words = [
         f"The plant is a model fitted to {len(data.time)} samples, {_WORDS[fit.model]}. It explains "
-        f"{fit.explained:.2%} of the output's variance; what is left has a root mean square of {size}."
+        f"{fit.explained_variance:.2%} of the output's variance; what is left has a root mean square of {size}."
     ]
     alike = pattern(fit, data)
     if abs(alike) > max(_PATTERN, 2.0 / np.sqrt(len(data.time))):

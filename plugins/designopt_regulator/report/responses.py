@@ -18,7 +18,7 @@ from designopt.store.result import Result
 from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.linear_loop.declarations import LinearConditions, LinearDesign
 from designopt_regulator.linear_loop.model import LinearLoop
-from designopt_regulator.report.identification import Fitted, fitted
+from designopt_regulator.report.identification import FitSection, fit_section
 
 Regulated = TrackedCarrier | LinearLoop
 
@@ -83,9 +83,9 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
     left_out = len(result.problem.scenarios) - DRAWN
     notes = [f"The first {DRAWN} scenarios are shown, {left_out} are not."] if left_out > 0 else []
     if isinstance(model, LinearLoop):
-        if (share := model.plant.explained) is not None:
+        if (share := model.plant.explained_variance) is not None:
             notes.append(
-                f"The plant is a model fitted to measured data; it explains {share:.2%} of the output's variance."
+                f"The plant is a model fit_section to measured data; it explains {share:.2%} of the output's variance."
             )
         return tuple(notes)
     v = model.vehicle
@@ -102,7 +102,7 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
 def step_responses(result: Result) -> Section | None:
     """Heading, speed or output of the chosen designs over time with its reference, and the command below.
 
-    Of a plant that was fitted to measured data, the data with the model and its residual come first. Responses of
+    Of a plant that was fit_section to measured data, the data with the model and its residual come first. Responses of
     linear loops that the store does not hold are simulated anew.
     """
     title = "Step responses"
@@ -110,7 +110,7 @@ def step_responses(result: Result) -> Section | None:
     if model is None:
         return foreign(title, result)
     designs = chosen_once(result)
-    fit = fitted(model) if isinstance(model, LinearLoop) else None
+    fit = fit_section(model) if isinstance(model, LinearLoop) else None
     if not designs:
         return None if fit is None else _plant_responses(title, fit)
     signals, scenario_numbers = _signals(result, model), range(min(len(result.problem.scenarios), DRAWN))
@@ -147,7 +147,7 @@ def step_responses(result: Result) -> Section | None:
     )
 
 
-def _plant_responses(title: str, fit: Fitted) -> Section:
+def _plant_responses(title: str, fit: FitSection) -> Section:
     """The plant alone, where no design is chosen."""
     return Section(title, findings=fit.findings, figures=(fit.figure,), tables=fit.tables)
 

@@ -118,7 +118,9 @@ def duration_bounds(walk: SolvedWalk) -> dict[str, float]:
 def chosen_bounds(walk: SolvedWalk) -> dict[str, float]:
     """The bounds at which chosen parameters of devices are, each with the share 1."""
     shares: dict[str, float] = {}
-    for v, _ in (pair for device in walk.walker.devices for pair in device.parameters if pair[0].name in walk.chosen):
+    for v, _ in (
+        pair for device in walk.walker.devices for pair in device.parameters if pair[0].name in walk.chosen_parameters
+    ):
         value = walk.solution.parameters[v.name]
         for word, limit in (("least", v.low), ("largest", v.high)):
             if abs(value - limit) < AT_BOUND * (v.high - v.low) < np.inf:

@@ -56,14 +56,15 @@ class SolvedWalk:
     """The `solution` of a walk of a `walker`: of a half cycle that its mirror image continues (`half`), or of a cycle.
 
     The solution has one phase, with the names of `designopt_walking.system.walking_system`; `durations` (s) is the
-    range of its duration, where that is free, and `chosen` are the parameters of devices that the program chose.
+    range of its duration, where that is free, and `chosen_parameters` are those of devices that the
+    program chose.
     """
 
     walker: Walker
     solution: Solution
     half: bool
     durations: tuple[float, float] | None = None
-    chosen: tuple[str, ...] = ()
+    chosen_parameters: tuple[str, ...] = ()
 
     @property
     def phase(self) -> PhaseSolution:

@@ -48,11 +48,11 @@ class MultiplierSearch:
         self.violations = np.linalg.norm(self.phi, axis=1)
         self.iterations = np.zeros(len(raw), dtype=np.int64)
         self.seconds = np.zeros(len(raw))
-        self.finished = np.zeros(len(raw), dtype=bool)
+        self.has_ended = np.zeros(len(raw), dtype=bool)
 
     def run(self, max_iterations: int) -> None:
         for _ in range(max_iterations):
-            active = np.flatnonzero(~self.finished & np.isfinite(self.violations))
+            active = np.flatnonzero(~self.has_ended & np.isfinite(self.violations))
             if not len(active):
                 return
             began = time.thread_time()
@@ -60,11 +60,11 @@ class MultiplierSearch:
             self.iterations[active] += 1
             self.violations[active] = np.linalg.norm(self.phi[active], axis=1)
             small = (self.steps[active] < self.tolerance) & (self.violations[active] < self.tolerance)
-            self.finished[active[small]] = True
+            self.has_ended[active[small]] = True
             self.seconds[active] += (time.thread_time() - began) / len(active)
 
     @property
-    def mirrored(self) -> Mask:
+    def is_mirrored(self) -> Mask:
         """(f,) frames with a left-handed body."""
         wrong = np.zeros(len(self.q), dtype=bool)
         for body in self.blocks.subject.bodies.values():

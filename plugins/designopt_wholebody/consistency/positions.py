@@ -127,9 +127,9 @@ def consistent_positions(
             search = MultiplierSearch(blocks, raw[chunk], W, chunk_contacts, tolerance)
         search.run(MAX_ITERATIONS)
         distance = np.linalg.norm(search.q - raw[chunk], axis=1)
-        status = np.where(search.finished, ConsistencyStatus.OK, ConsistencyStatus.NOT_CONVERGED)
-        status[search.finished & (distance > most_moved)] = ConsistencyStatus.FAR
-        status[search.finished & search.mirrored] = ConsistencyStatus.MIRRORED
+        status = np.where(search.has_ended, ConsistencyStatus.OK, ConsistencyStatus.NOT_CONVERGED)
+        status[search.has_ended & (distance > most_moved)] = ConsistencyStatus.FAR
+        status[search.has_ended & search.is_mirrored] = ConsistencyStatus.MIRRORED
         result.q[chunk], result.status[chunk], result.distance[chunk] = search.q, status, distance
         result.iterations[chunk], result.increment[chunk] = search.iterations, search.steps
         result.violation[chunk], result.seconds[chunk] = search.violations, search.seconds

@@ -149,14 +149,14 @@ class RecursiveSearch:
         triples = np.ascontiguousarray(raw.T).reshape(bodies, 4, 3, frames)
         origin = triples[0, 0].copy()
         self.triples = triples - recursion.shapes.point * origin
-        self.poses, self.mirrored = Poses.near(recursion.shapes, self.triples, origin)
+        self.poses, self.is_mirrored = Poses.near(recursion.shapes, self.triples, origin)
         self.q = self.poses.coordinates()
         self.steps, self.violations = np.full((2, frames), np.inf)
         self.seconds = np.zeros(frames)
         self.last = np.zeros((frames, 6 * bodies))
         self.lengths = np.ones(frames)
         self.iterations = np.zeros(frames, dtype=np.int64)
-        self.finished = np.zeros(frames, dtype=bool)
+        self.has_ended = np.zeros(frames, dtype=bool)
 
     def run(self, max_iterations: int) -> None:
         left, poses, triples, contacts = np.arange(len(self.q)), self.poses, self.triples, self.contacts
@@ -174,9 +174,9 @@ class RecursiveSearch:
             small = left[self.steps[left] < self.tolerance]
             if len(small):
                 self._check(small)
-                self.finished[small] = self.violations[small] < self.tolerance
+                self.has_ended[small] = self.violations[small] < self.tolerance
             self.seconds[left] += (time.thread_time() - began) / len(left)
-            stay = np.flatnonzero(~self.finished[left] & np.isfinite(self.steps[left]))
+            stay = np.flatnonzero(~self.has_ended[left] & np.isfinite(self.steps[left]))
             if len(stay) < len(left):
                 left, poses, triples = left[stay], poses.at_frames(stay), np.take(triples, stay, axis=-1)
                 contacts = None if contacts is None else contacts.at_frames(stay)

@@ -58,7 +58,7 @@ def test_newton_needs_few_cycles_where_walking_needs_many(knee, base):
     """Multiplier -0.75: 0.75^n settles to 0.01 deg within 20 cycles or so."""
     strides = knee.strides(values(base, 20000.0, 0.12))
     outcome = run_alone(walk(strides, START, 20))
-    assert outcome.arrived
+    assert outcome.is_periodic
     assert len(outcome.strides) <= 5
     assert outcome.motion.multipliers[0].real == pytest.approx(-0.75, abs=0.02)
 
@@ -67,7 +67,7 @@ def test_an_unstable_motion_is_found_but_not_taken_for_the_walk(knee, base):
     """At 14.8 kN/m and 0.03 s the walk leaves a motion of period T by -1.37 a cycle (differences of runs at 1e-10)."""
     strides = knee.strides(values(base, 14800.0, 0.03))
     outcome = run_alone(walk(strides, START, 20))
-    assert not outcome.arrived
+    assert not outcome.is_periodic
     assert outcome.motion is not None
     assert outcome.motion.multipliers[0].real == pytest.approx(-1.37, abs=0.05)
     assert outcome.motion.flip_margin == pytest.approx(-0.37, abs=0.05)
@@ -115,6 +115,6 @@ def test_all_cycles_can_be_simulated_and_lead_to_the_same_motion(knee, base):
 def test_a_walk_that_has_left_one_motion_comes_to_another_close_by(knee, base):
     """At 15.6 kN/m and 0.08 s it passes an unstable motion (multiplier 2.3) and settles a degree beside it."""
     outcome = run_alone(walk(knee.strides(values(base, 15600.0, 0.08)), START, 20))
-    assert outcome.arrived
+    assert outcome.is_periodic
     assert outcome.motion.modulus == pytest.approx(0.30, abs=0.1)
     assert not outcome.leaving

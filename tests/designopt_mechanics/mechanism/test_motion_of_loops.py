@@ -88,7 +88,7 @@ def test_a_crank_turns_for_ever_and_keeps_its_branch() -> None:
     turns = 2.0 * np.pi * np.linspace(0.0, 10.0, 241)[:, None]
     start = loops.start([])
     followed = loops.follow(start, start[0] + turns, [])
-    assert followed.closed.all()
+    assert followed.is_closed.all()
     assert followed.z[-1, 1:] - np.array([-20.0 * np.pi, 0.0]) == pytest.approx(start[1:], abs=1e-9)
     assert np.diff(followed.z, axis=0) == pytest.approx(0.0, abs=0.6)
 
@@ -101,7 +101,7 @@ def test_a_mechanism_that_cannot_close_reports_the_gap_and_closes_again_later() 
     angles[np.argmin(np.abs(angles - np.pi))] = np.pi
     followed = loops.follow(start, angles[:, None], [])
     apart = np.hypot(0.62 * np.cos(angles) - 0.9, 0.62 * np.sin(angles))
-    assert (followed.closed == (apart <= 1.4)).all()
+    assert (followed.is_closed == (apart <= 1.4)).all()
     assert followed.gap[angles == np.pi] == pytest.approx(0.62 + 0.9 - 1.4, rel=0.01)
     with pytest.raises(CannotClose, match=r"close in no posture: .* a gap of at least .* stays, at 'tip'"):
         LoopSolver(linkages.four_bar(3.0))

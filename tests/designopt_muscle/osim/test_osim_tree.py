@@ -6,7 +6,7 @@ from designopt_mechanics.robot_files.xml import ModelError
 from designopt_mechanics.tree import Point
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_muscle.geometry.kinematics import kinematics
-from designopt_muscle.geometry.loads import external_loads
+from designopt_muscle.geometry.loads import body_loads, sum_by_body
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.tree import tree_of
 from designopt_recordings.files.storage import read_storage
@@ -63,7 +63,7 @@ def test_net_moments_of_walking_with_ground_reactions_are_those_of_opensim(opens
     frames = np.searchsorted(motion.time, values[:, 0] - 1e-6)
     content = (opensim / "motion" / "gait10dof18musc_walk_grf.xml").read_bytes()
     places = kinematics(model, {name: motion.column(name) for name in tree.names})
-    loads = external_loads(content, ground, places, motion.time)
+    loads = sum_by_body(body_loads(content, ground, places, motion.time))
     assert set(loads) == {"calcn_r", "calcn_l"}
     rows = TreeRows(tree, gravity=model.gravity, loaded=tuple(loads), compiled=False)
     needed = rows.inverse_dynamics(q[frames], dq[frames], ddq[frames], {b: load[frames] for b, load in loads.items()})
@@ -89,5 +89,5 @@ def test_loads_that_are_not_understood_are_refused_with_their_place(opensim, cha
     ground = read_storage(InputFile(file.name, file.read_bytes()))
     content = (opensim / "motion" / "gait10dof18musc_walk_grf.xml").read_bytes().replace(*change)
     with pytest.raises(ModelError, match=message) as caught:
-        external_loads(content, ground, kinematics(model, {}), np.array([0.7]))
+        body_loads(content, ground, kinematics(model, {}), np.array([0.7]))
     assert caught.value.line >= 1

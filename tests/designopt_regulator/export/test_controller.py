@@ -56,7 +56,7 @@ def linear(request, tmp_path_factory):
     return run(tmp_path_factory.mktemp("linear"), LINEAR.replace("LIMITS", limits).replace("TT", tt))
 
 
-CARRIER = """
+VEHICLE = """
 study: heading
 model: {use: tracked_carrier_10t, horizon: 20 s, step: -170 deg, disturbance: {moment: 6 kN m, at: 15 s}SCHEDULE}
 scenarios: [{name: turf, terrain: turf, speed: 2}]
@@ -219,7 +219,7 @@ def test_a_program_that_begins_away_from_0_begins_without_bump(language, ran, tm
 def test_the_text_gives_the_bits_of_the_heading_loop(language, schedule, ran, tmp_path, monkeypatch):
     """With numpy as the simulator: its machine code may differ in the last digits. A turn beyond 180 degrees wraps."""
     monkeypatch.setattr("designopt_regulator.carrier.simulation.compile_step", lambda *_: None)
-    result = ran(CARRIER.replace("SCHEDULE", schedule))
+    result = ran(VEHICLE.replace("SCHEDULE", schedule))
     arrays = result.arrays(result.chosen()["best iae"], 0)
     columns = ["course_reference", "course", *(["speed"] if schedule else [])]
     inputs = list(zip(*(arrays[name][:-1].tolist() for name in columns), strict=True))
@@ -275,7 +275,7 @@ def test_the_command_line_reports_unknown_designs(linear, tmp_path):
 
 
 def test_both_controllers_of_a_vehicle_get_a_file_each(tmp_path):
-    text = CARRIER.replace("SCHEDULE", ", loop: both").replace("tt: 3 s", "tt: 3 s, kp_v: 0.6, ti_v: 6 s")
+    text = VEHICLE.replace("SCHEDULE", ", loop: both").replace("tt: 3 s", "tt: 3 s, kp_v: 0.6, ti_v: 6 s")
     result = run(tmp_path, text.replace("-170 deg", "20 deg"))
     files = designopt.export(result, tmp_path, [Use(find("export", "controller"), {"language": "c", "design": "0"})])
     assert [file.name for file in files] == ["controller_course.c", "controller_speed.c"]
@@ -288,6 +288,6 @@ def test_a_continuous_controller_has_no_difference_equation(tmp_path):
 
 
 def test_a_design_with_an_inner_loop_is_refused_in_words(tmp_path):
-    text = CARRIER.replace("SCHEDULE", "").replace("tt: 3 s}", "tt: 3 s, rate_gain: 0.3 s, max_rate: 2 rad/s}")
+    text = VEHICLE.replace("SCHEDULE", "").replace("tt: 3 s}", "tt: 3 s, rate_gain: 0.3 s, max_rate: 2 rad/s}")
     with pytest.raises(ExportError, match="inner loop of the yaw rate"):
         exported(run(tmp_path, text), tmp_path, "python")

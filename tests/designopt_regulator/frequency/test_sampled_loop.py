@@ -36,7 +36,7 @@ SCENARIOS = [
 
 
 def course(*scenarios):
-    """The linearised course of the 10 t carrier, row by row."""
+    """The linearised course of the 10 t vehicle, row by row."""
     mu = np.array([MU_MAX[terrain] for terrain, _ in scenarios])
     speed = np.array([v for _, v in scenarios])
     damping = mu * 1e4 * 9.80665 * 2.67 * 2.16 / (4.0 * (0.15 * speed + 0.02))

@@ -68,7 +68,7 @@ def test_a_plant_comes_back_from_its_frequency_response(model, hertz):
     fit = fit_response(read_response(response_file(model, hertz=hertz)), model)
     assert fit.parameters == pytest.approx(NUMBERS[model], rel=1e-6)
     assert fit.residual < 1e-7
-    assert fit.explained == pytest.approx(1.0)
+    assert fit.explained_variance == pytest.approx(1.0)
 
 
 def test_a_magnitude_in_decibels_is_that_of_the_ratio():

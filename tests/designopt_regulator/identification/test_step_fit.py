@@ -40,7 +40,7 @@ def test_the_numbers_of_a_plant_come_back_from_its_step(case):
     assert fit.parameters == pytest.approx(numbers, rel=1e-6)
     assert fit.offset == pytest.approx(5.0, abs=1e-6)
     assert fit.residual < 1e-6
-    assert fit.explained == pytest.approx(1.0, abs=1e-9)
+    assert fit.explained_variance == pytest.approx(1.0, abs=1e-9)
     assert float(fit.plant().delay) == fit.parameters["delay"]
 
 
@@ -60,7 +60,7 @@ def test_intervals_hold_the_true_numbers_as_often_as_they_say(case):
 def test_a_model_that_is_too_simple_leaves_a_residual():
     simple, right = (fit_step(measured(CASES["sopdt"][1]), model) for model in ("fopdt", "sopdt"))
     assert simple.residual > 100.0 * right.residual
-    assert simple.explained < 1.0 - 1e-5
+    assert simple.explained_variance < 1.0 - 1e-5
 
 
 @pytest.mark.parametrize("instant", [30.5, 34.0, 37.0, 39.9])

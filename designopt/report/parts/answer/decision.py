@@ -106,8 +106,8 @@ def _select(result: Result, F: Floats, front: Rows) -> tuple[dict[str, int | Non
             labels_by_index.setdefault(index, []).append(label)
     for index, labels in labels_by_index.items():
         verb = "pick" if len(labels) > 1 else "picks"
-        picked = int(front[index])
-        text = f"{listed(labels)} {verb} design {picked}: {describe(result, picked)}."
+        chosen_row = int(front[index])
+        text = f"{listed(labels)} {verb} design {chosen_row}: {describe(result, chosen_row)}."
         findings.append(text[0].upper() + text[1:])
     if len(labels_by_index) == 1 and len(selection) > 1:
         findings.append("All rules agree.")

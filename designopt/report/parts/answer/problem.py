@@ -98,11 +98,11 @@ def _parameters(result: Result) -> tuple[Table, ...]:
 def _aims(result: Result) -> tuple[Table, ...]:
     """Objectives and limits, if any."""
     problem = result.problem
-    stated: list[tuple[Objective | StudyConstraint, str]]
-    stated = [(o, f"{o.direction} {o.expression.text}") for o in problem.objectives]
-    stated += [(c, limit_text(c)) for c in stated_constraints(problem)]
+    statements: list[tuple[Objective | StudyConstraint, str]]
+    statements = [(o, f"{o.direction} {o.expression.text}") for o in problem.objectives]
+    statements += [(c, limit_text(c)) for c in stated_constraints(problem)]
     in_scenarios = len(problem.scenarios) > 1
-    rows = [(item.name, text, item.unit, *([use_text(item.over)] if in_scenarios else [])) for item, text in stated]
+    rows = [(item.name, text, item.unit, *([use_text(item.over)] if in_scenarios else [])) for item, text in statements]
     head = ("name", "what", "unit", *(["over scenarios"] if in_scenarios else []))
     share = (
         f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others score a design."

@@ -112,7 +112,7 @@ def front(
     )
 
 
-def view(values: NDArray[np.float64], every: NDArray[np.float64], minimised: bool) -> list[float] | None:
+def view(values: NDArray[np.float64], every: NDArray[np.float64], is_minimised: bool) -> list[float] | None:
     """Axis range that shows the front (`values`) and part of `every` design on its worse side.
 
     None (all designs) if the front has no extent.
@@ -122,7 +122,7 @@ def view(values: NDArray[np.float64], every: NDArray[np.float64], minimised: boo
     if not span > 0.0:
         return None
     room = 0.1 * span
-    if minimised:
+    if is_minimised:
         return [low - room, min(high + 0.6 * span, float(np.nanmax(every))) + room]
     return [max(low - 0.6 * span, float(np.nanmin(every))) - room, high + room]
 

@@ -36,7 +36,7 @@ BAND = 2.0
 CORRELATED = 0.95
 
 
-class _Fitted(NamedTuple):
+class _EstimatedProgram(NamedTuple):
     program: DrawnProgram
     estimate: Estimate
 
@@ -45,7 +45,9 @@ class _Fitted(NamedTuple):
 def estimation(result: Result) -> Section | None:
     """Confidence intervals of the unknowns, the fit with its band and the measurements, residuals, and undetermined
     combinations."""
-    fits = [_Fitted(p, e) for p in drawn_programs(result) if p.record.ok and (e := p.record.estimate) is not None]
+    fits = [
+        _EstimatedProgram(p, e) for p in drawn_programs(result) if p.record.ok and (e := p.record.estimate) is not None
+    ]
     if not fits:
         return None
     choices = program_choice([fit.program for fit in fits])
@@ -122,7 +124,7 @@ def _findings(estimate: Estimate) -> Iterator[str]:
         yield f"Strongly correlated: {', '.join(near)}."
 
 
-def _unknowns(fits: Sequence[_Fitted]) -> Table:
+def _unknowns(fits: Sequence[_EstimatedProgram]) -> Table:
     rows = [
         (
             fit.program.number,
@@ -141,7 +143,7 @@ def _unknowns(fits: Sequence[_Fitted]) -> Table:
     return Table("Unknowns", columns, tuple(rows), note="In the model's units.")
 
 
-def _correlations(fit: _Fitted) -> tuple[Table, ...]:
+def _correlations(fit: _EstimatedProgram) -> tuple[Table, ...]:
     names, correlation = fit.estimate.names, fit.estimate.correlation
     if len(names) < 2:
         return ()

@@ -55,18 +55,18 @@ def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
 
 
 def _by_kernel(formulation: Formulation, solve_compiled: Kernel) -> FrameSolutions:
-    """All frames by the compiled method, and what it leaves unsolved by the interior-point method."""
+    """All frames by the compiled method, and what it leaves is_unsolved by the interior-point method."""
     solutions = solve_compiled(formulation)
     x, multipliers, iterations = solutions.x, solutions.multipliers, solutions.iterations
-    unsolved = solutions.outcomes == Outcome.UNSOLVED
-    for b in np.flatnonzero(unsolved.any(axis=0)):
+    is_unsolved = solutions.outcomes == Outcome.UNSOLVED
+    for b in np.flatnonzero(is_unsolved.any(axis=0)):
         rows, columns = np.flatnonzero(solutions.row_blocks == b), np.flatnonzero(solutions.column_blocks == b)
         block = _Block.from_formulation(formulation, rows, columns, np.ones(formulation.matrix.shape[1:], dtype=bool))
-        part = FrameSolutions(x[:, columns], multipliers[:, rows], ~unsolved[:, b], iterations)
+        part = FrameSolutions(x[:, columns], multipliers[:, rows], ~is_unsolved[:, b], iterations)
         retry = _complete(formulation, block, part, np.zeros(len(x), dtype=np.bool_))
         x[:, columns], multipliers[:, rows] = retry.x, retry.multipliers
         iterations = np.maximum(iterations, retry.iterations)
-        solutions.outcomes[unsolved[:, b] & retry.converged, b] = Outcome.CONVERGED
+        solutions.outcomes[is_unsolved[:, b] & retry.converged, b] = Outcome.CONVERGED
     return FrameSolutions(x, multipliers, (solutions.outcomes == Outcome.CONVERGED).all(axis=1), iterations)
 
 

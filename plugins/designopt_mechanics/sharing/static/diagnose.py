@@ -44,7 +44,7 @@ def diagnose(formulation: Formulation, frame_solutions: FrameSolutions, passive_
     if not len(left):
         return diagnosis
     lack = shortfall(formulation.take(left))
-    short, lack = left[lack.proved], lack.take(lack.proved)
+    short, lack = left[lack.is_proof], lack.take(lack.is_proof)
     if len(short):
         part = formulation.take(short)
         diagnosis.status[short] = SharingStatus.INFEASIBLE

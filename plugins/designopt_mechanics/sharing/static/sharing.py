@@ -62,12 +62,6 @@ class Sharing:
         return np.asarray(self.status < 100)
 
     @property
-    def saturated(self) -> Mask:
-        """(n, k) whether a muscle is at its upper bound."""
-        with np.errstate(invalid="ignore"):
-            return np.asarray(self.activations >= self.muscles.upper - 1e-9)
-
-    @property
     def moments(self) -> Floats:
         """(n, m, k) the generalised force of each muscle on each row."""
         return np.asarray(self.balance.arms * self.forces[:, None, :])

@@ -28,7 +28,7 @@ class Shortfall:
     """Of n frames, in the units of the rows.
 
     `missing` (n, m) is the least-squares shortfall, `x` (n, v) its variables. `combination` (n, m) is the unit vector y
-    of the proof, `deficit` (n,) is ``right_side . y`` less its maximum over the variables. `proved` (n,) marks
+    of the proof, `deficit` (n,) is ``right_side . y`` less its maximum over the variables. `is_proof` (n,) marks
     frames whose proof holds.
     """
 
@@ -36,7 +36,7 @@ class Shortfall:
     x: Floats
     combination: Floats
     deficit: Floats
-    proved: Mask
+    is_proof: Mask
 
     def take(self, frames: Mask) -> Shortfall:
         """Of some of the frames."""

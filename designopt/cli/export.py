@@ -9,8 +9,8 @@ import click
 from designopt.cli.completion import stores
 from designopt.cli.exit import WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, open_result, plugin_option
-from designopt.cli.reporting import write_exports
-from designopt.cli.showing import store_and_point, store_of_point
+from designopt.cli.report import write_exports
+from designopt.cli.show import store_and_point, store_of_point
 
 
 @click.command(name="export")

@@ -22,7 +22,7 @@ from designopt.study.study import StudyDefinition
 
 
 @dataclass(frozen=True)
-class Edited:
+class StudyEdit:
     """The `study` against the one in the existing folder `store`.
 
     Raises `StoreError` from its properties if the store cannot be read.

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from designopt import plugin
-from designopt.cli.checking import set_option
 from designopt.cli.completion import plugins_and_stores
 from designopt.cli.exit import WRONG_INPUT, echo, fail
 from designopt.cli.model_file import reader, table
 from designopt.cli.opening import allow_option, data_option, declare, load_or_fail, open_result, plugin_option
+from designopt.cli.validate import set_option
 
 
 @click.command()

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from designopt.cli.again import Way, again_options, rescore, start_of
-from designopt.cli.checking import LONGEST, set_option
 from designopt.cli.completion import stores, studies
 from designopt.cli.exit import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import allow_option, data_option, load_or_fail, plugin_option
-from designopt.cli.reporting import write_exports, write_page
+from designopt.cli.report import write_exports, write_page
 from designopt.cli.separate import Tell, separately
+from designopt.cli.validate import LONGEST, set_option
 
 if TYPE_CHECKING:
     from designopt.run.progress import Mode

@@ -1,0 +1,217 @@
+"""The page on paper: sheets, sizes of text and figures, tables."""
+
+import base64
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import count, errors, paper_layout, screen, wait_until
+from given_pages import page_of
+from given_results import at_most, grid
+
+from designopt.report import Figure, Section, Table, write_report
+from designopt.report.colours import axis, layout
+from designopt.report.drawing import DrawnMotion, draw
+from designopt.report.parts.motion.trajectories import stacked
+
+#: Pixels of a sheet of A4 within its margins.
+PAPER = (297 - 2 * 14) / 25.4 * 96
+
+
+def test_printing_draws_every_figure_in_light_colours(browser: Any, tmp_path: Path) -> None:
+    browser.get(write_report(grid(), tmp_path / "report.html").resolve().as_uri())
+    browser.find_element("id", "theme").click()
+    browser.find_element("id", "paper").click()
+    # As the browser announces printing; nothing below the first screen has been drawn before.
+    text = "return getComputedStyle(document.querySelector('[id^=pareto-front] .xtick text')).fill"
+    with paper_layout(browser):
+        wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+        assert browser.execute_script(text) == "rgb(27, 36, 48)"
+    wait_until(lambda: browser.execute_script(text) == "rgb(232, 236, 241)", "the figures are dark again")
+    assert errors(browser) == []
+
+
+def printed(browser: Any, *, complete: bool) -> list[list[str]]:
+    """The lines of each page on paper."""
+    browser.execute_script(
+        "const box = document.getElementById('paper'); if (box.checked !== arguments[0]) box.click()", complete
+    )
+    data = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    pdftotext = shutil.which("pdftotext")
+    if pdftotext is None:
+        pytest.skip("needs pdftotext")
+    process = subprocess.run(
+        [pdftotext, "-layout", "-", "-"], input=base64.b64decode(data), capture_output=True, check=True
+    )
+    pages = process.stdout.decode().rstrip("\f").split("\f")
+    return [[line.strip() for line in page.splitlines() if line.strip()] for page in pages]
+
+
+def test_paper_has_the_decision_on_one_page_and_headings_with_what_they_head(browser: Any, tmp_path: Path) -> None:
+    result = grid(scenarios=("calm", "storm"), constraints=(at_most("cost", 900.0),))
+    browser.get(write_report(result, tmp_path / "report.html").as_uri())
+    (page,) = printed(browser, complete=False)
+    text = "\n".join(page)
+    for words in ("The recommended design is", "Recommended design", "Its limits", "To reproduce:", "designopt show"):
+        assert words in text
+    for control in ("SVG", "CSV", "Dark", "print all parts"):
+        assert control not in text.split()
+    pages = printed(browser, complete=True)
+    assert len(pages) > 5
+    headings = set(
+        browser.execute_script("return [...document.querySelectorAll('h2, h3, figcaption')].map(e => e.textContent)")
+    )
+    assert [page[-1] for page in pages if page[-1] in headings] == []
+
+
+def test_a_table_beyond_two_sheets_is_not_printed_in_tiny_letters(browser: Any, tmp_path: Path) -> None:
+    def table(title: str, columns: int) -> Table:
+        return Table(title, tuple(f"figure_{i} [N m]" for i in range(columns)), ((1234.5,) * columns,))
+
+    analysis = Section("Analysis", tables=(table("Wide", 30), table("Narrow", 4)))
+    path = page_of(tmp_path, analysis, Section("Record"))
+    browser.get(path.as_uri())
+    text = "\n".join(line for page in printed(browser, complete=True) for line in page)
+    assert text.count("too wide for paper") == 1
+    assert "figure_3" in text
+    assert "figure_20" not in text
+
+
+def test_the_figure_of_a_long_answer_keeps_its_height_and_titles_on_its_sheet(browser: Any, tmp_path: Path) -> None:
+    """With three baselines and many limits, words and tables shrink, not the figure."""
+    columns = ("", "robust", "unit", *(f"rule {i} (baseline), violates limits" for i in range(3)))
+    rows = tuple((f"parameter {i}", 1.0, "kN/m", 1.0, 2.0, 3.0) for i in range(12))
+    axes = {"xaxis": axis("flexion error [deg]"), "yaxis": axis("mismatch of the curves")}
+    curve = Figure("The front", {"data": [{"y": [1, 2]}], "layout": layout(**axes)}, height=340)
+    limits = Table("Its limits", ("limit", "value"), tuple((f"limit {i}", 1.0) for i in range(8)))
+    answer = Section(
+        "Overview",
+        findings=tuple(f"Sentence {i} says something about the recommended design and its limits." for i in range(12)),
+        figures=(curve,),
+        tables=(Table("Recommended design", columns, rows), limits),
+        notes=("To reproduce: the study.",),
+    )
+    path = page_of(tmp_path, answer, Section("Record"))
+    browser.get(path.as_uri())
+    pages = printed(browser, complete=False)
+    assert len(pages) == 1
+    assert "To reproduce:" in "\n".join(pages[0])
+    with paper_layout(browser):
+        plot_height, title_top, figure_top = browser.execute_script(
+            "const plot = document.querySelector('.plot'), top = e => e.getBoundingClientRect().top;"
+            "return [plot._fullLayout._size.h, top(plot.querySelector('.ytitle')), top(plot)]"
+        )
+        assert plot_height > 130
+        assert title_top > figure_top
+    assert browser.execute_script("return document.querySelector('.tables').style.zoom") == ""
+
+
+def test_a_motion_drawn_to_scale_fills_its_figure_on_paper(browser: Any, tmp_path: Path) -> None:
+    """Its slider and buttons leave their room, and its figure is as high as on the screen."""
+    line = np.array([[[0.0, 0.0], [0.2, 1.8]], [[0.3, 0.0], [0.5, 1.8]]])
+    motion = draw(DrawnMotion(np.array([0.0, 1.0]), {"body": line}))
+    walk = Section("The walk", figures=(Figure("One cycle", motion, height=520),))
+    path = page_of(tmp_path, Section("Analysis"), walk)
+    browser.get(path.as_uri())
+    wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+    with paper_layout(browser):
+        height, (low, high) = browser.execute_script(
+            "const {_size, xaxis} = document.querySelector('.plot')._fullLayout; return [_size.h, xaxis.range]"
+        )
+        assert height > 400
+        assert high - low < 3.5
+    assert browser.execute_script("return document.querySelector('.plot')._fullLayout.sliders.length") == 1
+
+
+def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_request(
+    browser: Any, tmp_path: Path
+) -> None:
+    """Curves are lower there, so that three stand on a sheet, with text in proportion; panels keep their height, up to
+    that of a sheet."""
+    curve = Figure("Curve", {"data": [{"y": [1, 2]}], "layout": layout(xaxis=axis("time [s]"))}, height=400)
+    panels_below = {"data": [{"y": [1, 2]}, {"y": [1, 2], "yaxis": "y2"}], "layout": {"yaxis": {}, "yaxis2": {}}}
+    note = "Dots are the nodes of the mesh. " * 8
+    panels = [Figure("Panels", {**panels_below}, note=note, height=height) for height in (400, 1500)]
+    curves = Section("Curves", figures=(curve, *panels))
+    analysed = Section("Analysis", tables=(Table("Analysis", ("a",), ((1.0,),)),))
+    path = page_of(tmp_path, analysed, curves, Section("Record", on_request=True))
+    browser.get(path.as_uri())
+    heights = "return [...document.querySelectorAll('.plot')].map(p => p.clientHeight)"
+    displays = "return [...document.querySelectorAll('main > section')].map(s => getComputedStyle(s).display)"
+    with paper_layout(browser):
+        assert browser.execute_script(displays) == ["block", "block", "none"]
+        *low_plots, tallest = browser.execute_script(heights)
+        assert low_plots == [225, 400]
+        figure_height = browser.execute_script("return [...document.querySelectorAll('figure')].pop().offsetHeight")
+        assert tallest > 800
+        assert figure_height <= PAPER  # with its caption and note
+        assert browser.execute_script("return document.querySelector('.plot')._fullLayout._size.h") > 150
+        browser.execute_script("document.getElementById('paper').click(); dispatchEvent(new Event('beforeprint'))")
+        assert browser.execute_script(displays) == ["block"] * 3
+        assert browser.execute_script(heights)[:2] == [400, 400]
+
+
+def test_many_panels_stand_in_two_stacks_and_many_names_are_small_on_a_sheet(browser: Any, tmp_path: Path) -> None:
+    panel_rows = [
+        (f"activation of muscle {k}", "", [{"type": "scatter", "x": [0, 1], "y": [0.0, 1.0 + k]}]) for k in range(21)
+    ]
+    names = [f"muscle_{k}" for k in range(90)]
+    lengths = {"data": [{"type": "scatter", "mode": "markers", "x": [1.0] * 90, "y": names}], "layout": layout()}
+    figures = (
+        Figure("States", stacked(panel_rows, "time [s]"), height=3200),
+        Figure("Lengths", lengths, height=1700),
+    )
+    path = page_of(tmp_path, Section("Motion", figures=figures), Section("Record"))
+    browser.get(path.as_uri())
+    overlaps = """const boxes = [...document.querySelectorAll(arguments[0])].map(e => e.getBoundingClientRect());
+        return boxes.filter((a, i) => boxes.some((b, k) => k > i
+            && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+            && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3)).length"""
+    with paper_layout(browser):
+        wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+        panel_heights = browser.execute_script(
+            "const l = document.querySelector('.plot')._fullLayout; return [...Array(21).keys()].map(k => "
+            "(d => (d[1] - d[0]) * l._size.h)(l[`yaxis${k ? k + 1 : ''}`].domain))"
+        )
+        assert min(panel_heights) > 50
+        assert browser.execute_script(overlaps, "figure:nth-of-type(1) :is(.annotation-text, .ytick text)") == 0
+        assert browser.execute_script(overlaps, "figure:nth-of-type(2) .ytick text") == 0
+    assert browser.execute_script("return document.querySelector('.plot')._fullLayout.xaxis2") is None
+    assert errors(browser) == []
+
+
+def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:
+    columns = tuple(f"a long heading {i} [kN/mm^2]" for i in range(24))
+    wide = Section("Wide", tables=(Table("Wide", columns, (tuple(1234.5678 + i for i in range(24)),) * 3),))
+    path = page_of(tmp_path, wide)
+    browser.get(path.as_uri())
+    widths = "return [...document.querySelectorAll('table')].map(t => t.getBoundingClientRect().width)"
+    with paper_layout(browser):
+        assert max(browser.execute_script(widths)) <= 687
+    assert browser.execute_script("return document.querySelector('table').style.zoom") == ""
+
+
+def test_a_table_of_words_is_measured_as_it_is_printed(browser: Any, tmp_path: Path) -> None:
+    """On a wide screen its cells break, on paper they do not."""
+    rows = tuple((k, *(f"spring of {100 * k + i} N m/rad" for i in range(7))) for k in range(3))
+    words = Section("Words", tables=(Table("Words", ("row", *(f"design {i}" for i in range(7))), rows),))
+    path = page_of(tmp_path, words)
+    browser.set_window_size(1400, 1000)
+    browser.get(path.as_uri())
+    with paper_layout(browser), screen(browser, 688, 1000):
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 688
+
+
+def test_at_least_three_rows_of_a_table_are_on_a_sheet(browser: Any, tmp_path: Path) -> None:
+    tables = tuple(Table(f"Table {i}", ("row",), tuple((f"t{i} r{k}",) for k in range(14 + i))) for i in range(12))
+    path = page_of(tmp_path, Section("Tables", tables=tables), Section("Record"))
+    browser.get(path.as_uri())
+    pages = printed(browser, complete=True)
+    rows = Counter((n, line.split()[0]) for n, page in enumerate(pages) for line in page if line.startswith("t"))
+    assert sum(rows.values()) == sum(14 + i for i in range(12))
+    assert len(rows) > 15  # some tables are on two sheets
+    assert min(rows.values()) >= 3
