@@ -32,12 +32,12 @@ class _Intervals:
     length: Floats
     begin: Floats
 
-    def replaced(self, rows: Mask, other: _Intervals) -> _Intervals:
-        """With those of `other` in some rows."""
+    def replaced(self, rows: Mask, replacements: _Intervals) -> _Intervals:
+        """With the `replacements` in some rows."""
         return _Intervals(
-            np.where(rows[:, None], other.z, self.z),
-            np.where(rows, other.length, self.length),
-            np.where(rows, other.begin, self.begin),
+            np.where(rows[:, None], replacements.z, self.z),
+            np.where(rows, replacements.length, self.length),
+            np.where(rows, replacements.begin, self.begin),
         )
 
 
@@ -69,9 +69,13 @@ class _Cubics:
         rows = np.arange(len(j))
         return _Cubics(*(part[rows, j][:, None] for part in (self.left, self.right, self.extreme)))
 
-    def replaced(self, rows: Mask, other: _Cubics) -> _Cubics:
-        """With those of `other` in some rows."""
-        parts = zip((self.left, self.right, self.extreme), (other.left, other.right, other.extreme), strict=True)
+    def replaced(self, rows: Mask, replacements: _Cubics) -> _Cubics:
+        """With the `replacements` in some rows."""
+        parts = zip(
+            (self.left, self.right, self.extreme),
+            (replacements.left, replacements.right, replacements.extreme),
+            strict=True,
+        )
         return _Cubics(*(np.where(rows[:, None], after, before) for before, after in parts))
 
     @property
