@@ -66,7 +66,7 @@ _MOST_DELAY = 1000  # samples, which are states of the sampled loop: more would 
 _TOO_LATE = f"the plant's delay is more than {_MOST_DELAY} samples; take a longer sample_time"
 
 
-@model("linear_loop", version=2, arrays=ARRAYS)
+@model("linear_loop", version=3, arrays=ARRAYS)
 class LinearLoop:
     """A PI(D) loop around a linear plant with exact delay: steps of set-point and load, robustness.
 

@@ -11,7 +11,7 @@ from designopt.report.no_design import failed_baselines
 from designopt.report.notable import (
     notable_of_recommended,
     notable_without_choice,
-    program_notes,
+    program_doubts,
     unusual,
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
@@ -32,6 +32,8 @@ from designopt.study.remarks import study_remarks
 
 #: Maximum number of parameters named in the question.
 MAX_LISTED = 8
+#: What is asked of an objective by its direction.
+_SIZE = {"minimize": "small", "maximize": "large"}
 
 
 @report_part("overview", version=1)
@@ -61,7 +63,7 @@ def overview(result: Result) -> Section:
     ]
     findings = []
     if not len(outcomes):
-        findings += [sentence(clause) for clause in program_notes(result)] or ["Nothing has been evaluated yet."]
+        findings += [sentence(clause) for clause in program_doubts(result)] or ["Nothing has been evaluated yet."]
     elif not valid_count:
         findings.append("Every proposed design violates a relation of the space; none was evaluated.")
     else:
@@ -69,7 +71,7 @@ def overview(result: Result) -> Section:
         findings += [
             sentence(clause)
             for clause in (
-                *program_notes(result),
+                *program_doubts(result),
                 *notable_of_recommended(result),
                 *notable_without_choice(result),
                 *unusual(result),
@@ -136,8 +138,10 @@ def _question(result: Result) -> str:
         return f"What does {result.study.name} give{for_designs}{in_scenarios}{limits}?"
     names = [p.name for p in problem.space.free]
     if not names:
-        objectives = listed([o.name for o in problem.objectives])
-        return f"Which {objectives} does {result.study.name} reach{limits}{in_scenarios}?"
+        aim = " and ".join(
+            f"how {_SIZE[direction]} can {listed(objective_names)}" for direction, objective_names in aims.items()
+        )
+        return f"{aim[0].upper()}{aim[1:]} of {result.study.name} be{limits}{in_scenarios}?"
     free = listed(names) if len(names) <= MAX_LISTED else f"{len(names)} parameters"
     verb_end = "s" if len(names) == 1 else ""
     aim = " and ".join(
