@@ -1,6 +1,7 @@
 """The page in a browser: it loads without errors, figures are drawn, selectors and colours work, animations play."""
 
 import base64
+import itertools
 import shutil
 import subprocess
 from collections import Counter
@@ -16,7 +17,7 @@ from designopt_walking.report.panels import panel_height, panels
 from given_results import GivenResult, at_most, beam_result, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
-from designopt.report.colours import axis, bare_layout, layout
+from designopt.report.colours import CELL_TEXT, ORDERED, axis, bare_layout, layout
 from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
@@ -829,3 +830,84 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
         "return [...document.querySelectorAll('.option')].map(e => [e.textContent, getComputedStyle(e).whiteSpace])"
     )
     assert browser.execute_script(unbroken) == [["2e-5", "nowrap"]]
+
+
+def test_titles_of_narrow_panels_are_broken_and_do_not_meet(browser: Any, tmp_path: Path) -> None:
+    """After a comma if that is enough; on a screen that is wide enough they stay."""
+    text = "<b>best mismatch, compromise</b><br>k 19304 N/m, c/k 0.0228 s"
+    above = {"y": 1, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom", "showarrow": False}
+    titles = [{**above, "text": text, "x": 0.125 + 0.25 * k, "font": {"size": 12}} for k in range(4)]
+    figure = Figure("Legs", {"data": [{"y": [1, 2]}], "layout": layout(annotations=titles)})
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Legs", figures=(figure,))]), encoding="utf-8")
+    open_page(browser, path)
+    read = "return document.querySelector('.plot').layout.annotations.map(title => title.text)"
+    assert browser.execute_script(read) == [text] * 4
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    try:
+        broken = "<b>best\u00a0mismatch,<br>compromise</b><br>k\u00a019304\u00a0N/m,<br>c/k\u00a00.0228\u00a0s"
+        assert browser.execute_script(read) == [broken] * 4
+        boxes = browser.execute_script(
+            "return [...document.querySelectorAll('.annotation-text')].map(t => t.getBoundingClientRect())"
+            ".map(r => [r.left, r.right])"
+        )
+        assert all(right < left for (_, right), (left, _) in itertools.pairwise(boxes))
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+
+
+def test_a_legend_of_many_rows_leaves_the_plot_its_height_on_paper(browser: Any, tmp_path: Path) -> None:
+    def plot_height(count: int) -> float:
+        data = [{"y": [k, 2], "name": f"design {k}: structure smith, kp 1.2, ti 1.3 s"} for k in range(count)]
+        figure = Figure("Responses", {"data": data, "layout": layout()}, height=340)
+        path = tmp_path / "report.html"
+        path.write_text(render(grid(), [Section("A", figures=(figure,)), Section("B")]), encoding="utf-8")
+        open_page(browser, path)
+        browser.find_element("id", "paper").click()
+        browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+        try:
+            return float(browser.execute_script("return document.querySelector('.plot')._fullLayout._size.h"))
+        finally:
+            browser.execute_script("dispatchEvent(new Event('afterprint'))")
+
+    assert plot_height(7) > 0.85 * plot_height(2)
+
+
+def test_all_designs_of_a_legend_are_named_alike_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    """One name is too long: none has its values."""
+    names = ("best mismatch, compromise: k 19304 N/m, c/k 0.0228 s", "robust: k 19999 N/m, c/k 0.02 s", "recorded")
+    figure = Figure(
+        "Angle", {"data": [{"y": [1, k], "name": name} for k, name in enumerate(names)], "layout": layout()}
+    )
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Angle", figures=(figure,))]), encoding="utf-8")
+    try:
+        sized(browser, 420, 900)
+        open_page(browser, path)
+        legend = browser.execute_script("return document.querySelector('.plot').data.map(trace => trace.name)")
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert legend == ["best mismatch, compromise", "robust", "recorded"]
+
+
+def test_numbers_can_be_read_on_light_and_dark_cells(browser: Any, tmp_path: Path) -> None:
+    """Also on paper, where a shadow of the letters is not printed: dark on yellow, light on violet."""
+    cells = {"type": "heatmap", "z": [[0.0, 1.0]], "text": [["0", "1"]], "texttemplate": "%{text}"}
+    figure = Figure("Cells", {"data": [{**cells, "colorscale": ORDERED, "textfont": CELL_TEXT}], "layout": layout()})
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Cells", figures=(figure,))]), encoding="utf-8")
+    open_page(browser, path)
+    violet, yellow = browser.execute_script(
+        "return [...document.querySelectorAll('.heatmap-label text')].map(t => getComputedStyle(t).fill)"
+    )
+    assert [int(violet[4:].split(",")[0]) > 200, int(yellow[4:].split(",")[0]) < 90] == [True, True]
+
+
+def test_a_unit_and_a_limit_in_a_head_or_a_name_are_not_broken(browser: Any, tmp_path: Path) -> None:
+    table = Table("A", ("", "torque [N m/kg]"), (("stable [1/s] (≥ 1e-6)", 1.0), ("peak [N m] (minimize)", 2.0)))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("A", tables=(table,))]), encoding="utf-8")
+    browser.get(path.as_uri())
+    text = browser.execute_script("return document.querySelector('table').textContent")
+    for unbroken in ("torque [N\u00a0m/kg]", "(≥\u00a01e-6)", "peak [N\u00a0m] (minimize)"):
+        assert unbroken in text
