@@ -9,6 +9,7 @@ from given_pages import page_of, page_of_parts
 from given_results import at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
+from designopt.report.colours import CELL_TEXT, ORDERED, layout
 from designopt.report.designs import selectable
 from designopt.report.parts.designs.front import front
 from designopt.report.parts.designs.map import map_figures
@@ -210,3 +211,22 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
         "return [...document.querySelectorAll('.option')].map(e => [e.textContent, getComputedStyle(e).whiteSpace])"
     )
     assert browser.execute_script(unbroken) == [["2e-5", "nowrap"]]
+
+
+def test_numbers_can_be_read_on_light_and_dark_cells(browser: Any, tmp_path: Path) -> None:
+    """Also on paper, where a shadow of the letters is not printed: dark on yellow, light on violet."""
+    cells = {"type": "heatmap", "z": [[0.0, 1.0]], "text": [["0", "1"]], "texttemplate": "%{text}"}
+    figure = Figure("Cells", {"data": [{**cells, "colorscale": ORDERED, "textfont": CELL_TEXT}], "layout": layout()})
+    open_page(browser, page_of(tmp_path, Section("Cells", figures=(figure,))))
+    violet, yellow = browser.execute_script(
+        "return [...document.querySelectorAll('.heatmap-label text')].map(t => getComputedStyle(t).fill)"
+    )
+    assert [int(violet[4:].split(",")[0]) > 200, int(yellow[4:].split(",")[0]) < 90] == [True, True]
+
+
+def test_a_unit_and_a_limit_in_a_head_or_a_name_are_not_broken(browser: Any, tmp_path: Path) -> None:
+    table = Table("A", ("", "torque [N m/kg]"), (("stable [1/s] (≥ 1e-6)", 1.0), ("peak [N m] (minimize)", 2.0)))
+    browser.get(page_of(tmp_path, Section("A", tables=(table,))).as_uri())
+    text = browser.execute_script("return document.querySelector('table').textContent")
+    for unbroken in ("torque [N\u00a0m/kg]", "(≥\u00a01e-6)", "peak [N\u00a0m] (minimize)"):
+        assert unbroken in text

@@ -312,3 +312,15 @@ def test_on_a_narrow_screen_buttons_do_not_cover_the_time_nor_names_of_axes_each
         )
         assert angles
         assert all("rotate(-35)" in angle for angle in angles)
+
+
+def test_all_designs_of_a_legend_are_named_alike_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    """One name is too long: none has its values."""
+    names = ("best mismatch, compromise: k 19304 N/m, c/k 0.0228 s", "robust: k 19999 N/m, c/k 0.02 s", "recorded")
+    figure = Figure(
+        "Angle", {"data": [{"y": [1, k], "name": name} for k, name in enumerate(names)], "layout": layout()}
+    )
+    with screen(browser, 420):
+        open_page(browser, page_of(tmp_path, Section("Angle", figures=(figure,))))
+        legend = browser.execute_script("return document.querySelector('.plot').data.map(trace => trace.name)")
+    assert legend == ["best mismatch, compromise", "robust", "recorded"]

@@ -1,6 +1,7 @@
 """The page on paper: sheets, sizes of text and figures, tables."""
 
 import base64
+import itertools
 import shutil
 import subprocess
 from collections import Counter
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import count, errors, paper_layout, screen, wait_until
+from browser import count, errors, open_page, paper_layout, screen, wait_until
 from given_pages import page_of
 from given_results import at_most, grid
 
@@ -215,3 +216,34 @@ def test_at_least_three_rows_of_a_table_are_on_a_sheet(browser: Any, tmp_path: P
     assert sum(rows.values()) == sum(14 + i for i in range(12))
     assert len(rows) > 15  # some tables are on two sheets
     assert min(rows.values()) >= 3
+
+
+def test_titles_of_narrow_panels_are_broken_and_do_not_meet(browser: Any, tmp_path: Path) -> None:
+    """After a comma if that is enough; on a screen that is wide enough they stay."""
+    text = "<b>best mismatch, compromise</b><br>k 19304 N/m, c/k 0.0228 s"
+    above = {"y": 1, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom", "showarrow": False}
+    titles = [{**above, "text": text, "x": 0.125 + 0.25 * k, "font": {"size": 12}} for k in range(4)]
+    figure = Figure("Legs", {"data": [{"y": [1, 2]}], "layout": layout(annotations=titles)})
+    open_page(browser, page_of(tmp_path, Section("Legs", figures=(figure,))))
+    read = "return document.querySelector('.plot').layout.annotations.map(title => title.text)"
+    assert browser.execute_script(read) == [text] * 4
+    with paper_layout(browser):
+        broken = "<b>best\u00a0mismatch,<br>compromise</b><br>k\u00a019304\u00a0N/m,<br>c/k\u00a00.0228\u00a0s"
+        assert browser.execute_script(read) == [broken] * 4
+        boxes = browser.execute_script(
+            "return [...document.querySelectorAll('.annotation-text')].map(t => t.getBoundingClientRect())"
+            ".map(r => [r.left, r.right])"
+        )
+        assert all(right < left for (_, right), (left, _) in itertools.pairwise(boxes))
+
+
+def test_a_legend_of_many_rows_leaves_the_plot_its_height_on_paper(browser: Any, tmp_path: Path) -> None:
+    def plot_height(count: int) -> float:
+        data = [{"y": [k, 2], "name": f"design {k}: structure smith, kp 1.2, ti 1.3 s"} for k in range(count)]
+        figure = Figure("Responses", {"data": data, "layout": layout()}, height=340)
+        open_page(browser, page_of(tmp_path, Section("A", figures=(figure,)), Section("B")))
+        browser.find_element("id", "paper").click()
+        with paper_layout(browser):
+            return float(browser.execute_script("return document.querySelector('.plot')._fullLayout._size.h"))
+
+    assert plot_height(7) > 0.85 * plot_height(2)

@@ -56,17 +56,10 @@
   function fitNarrow(plot, width) {
     // A drawing in space is seen from further away.
     const eye = plot.layout.scene?.camera?.eye;
-    for (const axis in eye ?? {}) eye[axis] *= 1.2;
+    for (const axis in eye ?? {}) eye[axis] *= plot.layout.scene.aspectmode === "manual" ? 1.2 : 1.5;
     // Narrow panels have few ticks, and names of many columns stand upright.
     for (const axis of axesOf(plot.layout, "x")) if (axis.domain?.[1] - axis.domain?.[0] < 0.35 && !axis.tickvals) axis.nticks = 3;
     for (const axis of axesOf(plot.layout, "x")) if (axis.tickangle && axis.tickvals?.length > 5) axis.tickangle = -90;
-    // A design is named by its label without its values, and a long name is cut.
-    const letters = Math.floor((width - 110) / 7);
-    for (const trace of plot.data) {
-      if (!(trace.name?.length > letters)) continue;
-      const [label] = trace.name.split(": ");
-      trace.name = label.length > letters ? `${label.slice(0, letters - 1)}…` : label;
-    }
     for (const axis of axesOf(plot.layout, "x")) if (axis.type === "log" && !axis.tickvals) axis.nticks = 4;
     for (const label of plot.layout.annotations ?? []) {
       const [low, high] = (label.showarrow && plot.layout[String(label.xref).replace("x", "xaxis")]?.range) || [0, 0];
@@ -84,8 +77,16 @@
     for (const trace of plot.data) {
       if (trace.type !== "parcoords") continue;
       Object.assign(trace, {labelangle: -35, line: {...trace.line, showscale: false}});
+      for (const dimension of trace.dimensions) if (dimension.label.length <= 20) dimension.label = dimension.label.replaceAll("<br>", " ");
       Object.assign(plot.layout, {margin: {...plot.layout.margin, l: plot.layout.margin.l > 80 ? plot.layout.margin.l : 56, r: 72, t: 110}});
     }
+  }
+
+  // Designs are named by their labels without their values if one name is longer than the legend, and a long label is cut.
+  function shortenNames({data}, width) {
+    const letters = Math.floor((width - 110) / 7), named = data.filter(trace => trace.name), isLong = ({name}) => name.length > letters;
+    if (named.some(isLong)) for (const trace of named) [trace.name] = trace.name.split(": ");
+    for (const trace of named.filter(isLong)) trace.name = `${trace.name.slice(0, letters - 1)}…`;
   }
 
   const axesOf = (layout, letter) => Object.keys(layout).filter(name => name.startsWith(`${letter}axis`)).map(name => layout[name]);
@@ -100,8 +101,9 @@
     return lines.join("<br>");
   }
 
-  // Names beside a plot that would take more than a third of its width are broken into lines; so are titles below axes
-  // that are shorter than they. A figure of many names becomes as high as their lines.
+  // Names beside a plot that would take more than a third of its width are broken into lines, and small where a sheet has
+  // no room for these; titles below axes that are shorter than they are broken, too. A figure of many names becomes as high
+  // as their lines.
   function fitNames(element, {data, layout}, width, highest) {
     let longest = 0;
     for (const axis of axesOf(layout, "y")) {
@@ -112,13 +114,30 @@
         Object.assign(axis, axis.ticktext ? {ticktext: broken} : {tickmode: "array", tickvals: names, ticktext: broken});
         names = broken;
         const lines = Math.max(...names.map(name => name.split("<br>").length));
-        element.style.height = `${Math.min(Math.max(element.clientHeight, 18 * lines * names.length + 130), highest)}px`;
+        const needed = 18 * lines * names.length + 130;
+        element.style.height = `${Math.min(Math.max(element.clientHeight, needed), highest)}px`;
+        if (needed > highest) axis.tickfont = {...axis.tickfont, size: 9};
       }
       longest = Math.max(longest, ...names.flatMap(name => name.split("<br>")).map(line => line.length));
     }
     for (const {title, domain: [low, high] = [0, 1]} of axesOf(layout, "x")) {
       const letters = Math.floor((high - low) * (width - 90 - 7 * longest) / 7.5);
-      if (title?.text?.length > letters) Object.assign(title, {text: inLines(title.text, letters), font: {size: 12}});
+      const lines = title?.text?.split("<br>") ?? [];
+      if (lines.some(line => line.length > letters)) Object.assign(title, {text: lines.map(line => inLines(line, letters)).join("<br>"), font: {size: 12}});
+    }
+  }
+
+  // Titles centred above panels side by side that would meet are broken into lines, after a comma if that is enough.
+  function fitTitles({annotations = []}, width) {
+    const titles = annotations.filter(note => !note.showarrow && note.xanchor === "center" && note.xref === "paper");
+    for (const title of titles) {
+      const gaps = titles.filter(other => other.y === title.y && other !== title).map(other => Math.abs(other.x - title.x));
+      const letters = Math.floor(Math.min(1, ...gaps) * (width - 90) / (0.6 * (title.font?.size ?? 13)));
+      const isShort = text => text.replace(/<[^>]*>/g, "").length <= letters;
+      title.text = title.text.split("<br>").map(line => {
+        if (isShort(line)) return line;
+        return inLines(line.split(", ").every(isShort) ? line.replace(/(?<!,) /g, "\u00a0") : line, letters);
+      }).join("<br>");
     }
   }
 
@@ -154,14 +173,20 @@
     if (showlegend === false || legend?.orientation !== "h") return 0;
     const entries = new Set(data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
     if (entries.size < 2 && !data.some(t => t.showlegend)) return 0;
-    return Math.ceil([...entries].map(name => 50 + 7.5 * name.length).reduce((a, b) => a + b, 0) / (width - 110));
+    let rows = 1, used = 0;
+    for (const needed of [...entries].map(name => 50 + 7.5 * name.length)) {
+      if (used && used + needed > width - 110) [rows, used] = [rows + 1, 0];
+      used += needed;
+    }
+    return rows;
   }
 
-  // A legend of many rows makes a figure higher on a narrow screen or beside the answer, so that its plot keeps its height.
-  function fitLegend(element, plot) {
+  // A legend of many rows makes a figure higher on a narrow screen, on paper or beside the answer, so that its plot keeps
+  // its height.
+  function fitLegend(element, plot, highest) {
     const rows = legendRows(plot, element.clientWidth);
     if (rows <= 2) return;
-    element.style.height = `${element.clientHeight + 27 * (rows - 2)}px`;
+    element.style.height = `${Math.min(element.clientHeight + 27 * (rows - 2), highest)}px`;
     plot.layout.margin = {...plot.layout.margin, t: Math.max(plot.layout.margin?.t ?? 0, 27 * rows + 16)};
   }
 
@@ -180,8 +205,8 @@
     layout.legend.y = 1 + 0.5 * space;
   }
 
-  // A label of a point that would cover another one stands on the other side or further away, or goes: markers are in
-  // the legend.
+  // A label of a point that would cover another one or the numbers below its axis stands on the other side or further
+  // away, or goes: markers are in the legend.
   function partLabels(layout, width) {
     const boxes = [], place = (value, axis, room) => {
       const [low, high] = axis.range, [start, end] = axis.domain ?? [0, 1];
@@ -193,7 +218,7 @@
       const lines = label.text.split("<br>"), wide = 7 * Math.max(...lines.map(line => line.length)), high = 16 * lines.length;
       const left = place(label.x, across, width - 110) + label.ax - (label.xanchor === "right" ? wide : 0);
       const top = ay => ay - high / 2 - place(label.y, up, 0.6 * width);
-      const isFree = ay => boxes.every(b => left + wide < b.left || b.left + b.wide < left || top(ay) + high < b.top || b.top + b.high < top(ay));
+      const isFree = ay => top(ay) + high <= -0.6 * width * (up.domain?.[0] ?? 0) && boxes.every(b => left + wide < b.left || b.left + b.wide < left || top(ay) + high < b.top || b.top + b.high < top(ay));
       const free = [label.ay, -label.ay, 2.5 * label.ay, -2.5 * label.ay].find(isFree);
       if (free === undefined) label.visible = false;
       else {
@@ -341,6 +366,7 @@
     const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
     if (tall) figure.plot.style.height = `${sheet}px`;
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
+    if (narrow() || printing) shortenNames(shown, printing ? 680 : figure.plot.clientWidth);
     // So do those of many axes side by side on paper.
     const parallel = printing ? shown.data.find(trace => trace.type === "parcoords") : null;
     if (parallel?.dimensions.length > 6) {
@@ -352,7 +378,8 @@
     fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth, sheet);
     fitCells(shown, printing ? 680 : figure.plot.clientWidth);
     fitScene(shown.layout, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
-    if (narrow() || !printing && figure.element.closest("#overview-1")) fitLegend(figure.plot, shown);
+    if (narrow() || (printing ? !low : figure.element.closest("#overview-1"))) fitLegend(figure.plot, shown, sheet);
+    fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
@@ -626,6 +653,10 @@
     if (/\d [%a-zµ°]/i.test(text.data) && !text.data.includes("designopt ") && !text.parentElement.closest("pre"))
       text.data = text.data.replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
   }
+
+  // Nor within a unit or a limit beside a name.
+  for (const cell of document.querySelectorAll("main :is(th, td:first-child)"))
+    if (cell.childElementCount === 0) cell.textContent = cell.textContent.replace(/\[[^\]]*\]|\([≤≥=] [^)]*\)/g, unit => unit.replaceAll(" ", "\u00a0"));
 
   // Nor within an option of a command, nor before the exponent of a number.
   const nodes = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), toPart = [];
