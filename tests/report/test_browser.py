@@ -220,10 +220,13 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_labels_of_near_points_do_not_cover_each_other_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("height", [0.5, 0.06, 0.9])
+def test_labels_of_near_points_stay_in_their_plot_and_do_not_cover_each_other_on_a_narrow_screen(
+    height: float, browser: Any, tmp_path: Path
+) -> None:
     labels = [
-        {"text": f"best of objective {k}", "x": 0.5 + 0.02 * k, "y": 0.5 + 0.01 * k, "xref": "x", "yref": "y", "ax": 36,
-         "ay": -30, "showarrow": True, "xanchor": "left"}
+        {"text": f"best of objective {k}", "x": 0.5 + 0.02 * k, "y": height + 0.01 * k, "xref": "x", "yref": "y",
+         "ax": 36, "ay": -30, "showarrow": True, "xanchor": "left"}
         for k in range(7)
     ]  # fmt: skip
     axes = {"xaxis": axis("x", range=[0, 1]), "yaxis": axis("y", range=[0, 1])}
@@ -239,9 +242,13 @@ def test_labels_of_near_points_do_not_cover_each_other_on_a_narrow_screen(browse
             "return [...document.querySelectorAll('.annotation-text')].map(t => t.getBoundingClientRect())"
             ".map(r => [r.left, r.right, r.top, r.bottom])"
         )
+        plot = browser.execute_script(
+            "const r = document.querySelector('.nsewdrag').getBoundingClientRect(); return [r.top, r.bottom]"
+        )
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert 3 <= len(boxes) < 7  # those without room go
+    assert 2 <= len(boxes) < 7  # those without room go
+    assert all(plot[0] - 8 < top and bottom < plot[1] + 8 for _, _, top, bottom in boxes)
     for k, (left, right, top, bottom) in enumerate(boxes):
         for left_before, right_before, top_before, bottom_before in boxes[:k]:
             is_beside = left > right_before or right < left_before
@@ -634,6 +641,21 @@ def test_a_table_of_words_is_measured_as_it_is_printed(browser: Any, tmp_path: P
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_words_are_with_their_table_and_a_short_table_is_not_with_the_next_part(browser: Any, tmp_path: Path) -> None:
+    """Where a part with findings and a table does not fit below a table of one row."""
+    short = Section("Stages", tables=(Table("Stage", ("name", "designs"), (("front", 45),)),))
+    rows = tuple((f"row {k}",) for k in range(12))
+    figures = Section("Front", findings=("A finding.",), tables=(Table("Designs", ("row",), rows),))
+    head = Section("Head", tables=(Table("Lines", ("line",), tuple((f"line {k}",) for k in range(16))),))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [head, short, figures, Section("Record")]), encoding="utf-8")
+    browser.get(path.as_uri())
+    first, second = printed(browser, complete=True)
+    assert first[-3] == "Stage"
+    assert first[-1].split() == ["front", "45"]
+    assert second[:3] == ["Front", "A finding.", "Designs"]
 
 
 def test_at_least_three_rows_of_a_table_are_on_a_sheet(browser: Any, tmp_path: Path) -> None:
