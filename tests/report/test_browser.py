@@ -16,7 +16,7 @@ from designopt_walking.report.panels import panel_height, panels
 from given_results import GivenResult, at_most, beam_result, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
-from designopt.report.colours import axis, bare_layout, layout
+from designopt.report.colours import CELL_TEXT, ORDERED, axis, bare_layout, layout
 from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
@@ -276,6 +276,17 @@ def test_names_of_designs_and_long_titles_fit_a_narrow_screen(browser: Any, tmp_
         assert outside == 0
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_numbers_in_a_map_are_light_on_dark_cells_and_dark_on_light_ones(browser: Any, tmp_path: Path) -> None:
+    heat_map = {"type": "heatmap", "z": np.array([[0.0, 1.0]]), "text": [["1", "2"]], "texttemplate": "%{text}",
+                "textfont": CELL_TEXT, "colorscale": ORDERED}  # fmt: skip
+    path = tmp_path / "report.html"
+    section = Section("Maps", figures=(Figure("Map", {"data": [heat_map], "layout": {}}),))
+    path.write_text(render(grid(), [section]), encoding="utf-8")
+    open_page(browser, path)
+    texts = "return [...document.querySelectorAll('.heatmap-label text')].map(t => getComputedStyle(t).fill)"
+    assert browser.execute_script(texts) == ["rgb(255, 255, 255)", "rgb(68, 68, 68)"]
 
 
 def test_cells_of_a_map_that_are_too_narrow_have_neither_texts_nor_gaps(browser: Any, tmp_path: Path) -> None:
@@ -840,7 +851,10 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
     table = Table("Tolerances", ("",), (("1 %",),), note="at 5 N/mm in 3 sessions")
     command = "designopt show 3 km"
     findings = ("7 %", "stable ≥ 2e-5 1/s")
-    section = Section("A", introduction="It bears 12 kN.", findings=findings, tables=(table,), notes=(command,))
+    facts = tuple((name, value) for name, value in (("programs", "7"), ("best", "75.14 N^2 m^2 s"), ("error", "0.004")))
+    section = Section(
+        "A", introduction="It bears 12 kN.", findings=findings, tables=(table,), notes=(command,), facts=facts
+    )
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [section]), encoding="utf-8")
     browser.get(path.as_uri())
@@ -851,3 +865,9 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
         "return [...document.querySelectorAll('.option')].map(e => [e.textContent, getComputedStyle(e).whiteSpace])"
     )
     assert browser.execute_script(unbroken) == [["2e-5", "nowrap"]]
+    heights = "return [...document.querySelectorAll('.facts dd')].map(e => e.getBoundingClientRect().height)"
+    try:
+        sized(browser, 420, 900)
+        assert len(set(browser.execute_script(heights))) == 1
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
