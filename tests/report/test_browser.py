@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import count, errors, open_page, wait_until
+from browser import count, errors, open_page, screen, wait_until
 from given_pages import page_of, page_of_parts
 from given_results import at_most, grid, maximize, minimize
 
@@ -201,7 +201,10 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
     table = Table("Tolerances", ("",), (("1 %",),), note="at 5 N/mm in 3 sessions")
     command = "designopt show 3 km"
     findings = ("7 %", "stable ≥ 2e-5 1/s")
-    section = Section("A", introduction="It bears 12 kN.", findings=findings, tables=(table,), notes=(command,))
+    facts = (("programs", "7"), ("best", "75.14 N^2 m^2 s"), ("error", "0.004"))
+    section = Section(
+        "A", introduction="It bears 12 kN.", findings=findings, tables=(table,), notes=(command,), facts=facts
+    )
     path = page_of(tmp_path, section)
     browser.get(path.as_uri())
     text = browser.execute_script("return document.querySelector('main').textContent")
@@ -211,6 +214,9 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
         "return [...document.querySelectorAll('.option')].map(e => [e.textContent, getComputedStyle(e).whiteSpace])"
     )
     assert browser.execute_script(unbroken) == [["2e-5", "nowrap"]]
+    heights = "return [...document.querySelectorAll('.facts dd')].map(e => e.getBoundingClientRect().height)"
+    with screen(browser, 420):
+        assert len(set(browser.execute_script(heights))) == 1
 
 
 def test_numbers_can_be_read_on_light_and_dark_cells(browser: Any, tmp_path: Path) -> None:

@@ -94,10 +94,13 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
             assert browser.execute_script(read) == [*labels, *expected]
 
 
-def test_labels_of_near_points_do_not_cover_each_other_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("height", [0.5, 0.06, 0.9])
+def test_labels_of_near_points_stay_in_their_plot_and_do_not_cover_each_other_on_a_narrow_screen(
+    height: float, browser: Any, tmp_path: Path
+) -> None:
     labels = [
-        {"text": f"best of objective {k}", "x": 0.5 + 0.02 * k, "y": 0.5 + 0.01 * k, "xref": "x", "yref": "y", "ax": 36,
-         "ay": -30, "showarrow": True, "xanchor": "left"}
+        {"text": f"best of objective {k}", "x": 0.5 + 0.02 * k, "y": height + 0.01 * k, "xref": "x", "yref": "y",
+         "ax": 36, "ay": -30, "showarrow": True, "xanchor": "left"}
         for k in range(7)
     ]  # fmt: skip
     axes = {"xaxis": axis("x", range=[0, 1]), "yaxis": axis("y", range=[0, 1])}
@@ -111,7 +114,11 @@ def test_labels_of_near_points_do_not_cover_each_other_on_a_narrow_screen(browse
             "return [...document.querySelectorAll('.annotation-text')].map(t => t.getBoundingClientRect())"
             ".map(r => [r.left, r.right, r.top, r.bottom])"
         )
-    assert 3 <= len(boxes) < 7  # those without room go
+        plot = browser.execute_script(
+            "const r = document.querySelector('.nsewdrag').getBoundingClientRect(); return [r.top, r.bottom]"
+        )
+    assert 2 <= len(boxes) < 7  # those without room go
+    assert all(plot[0] - 8 < top and bottom < plot[1] + 8 for _, _, top, bottom in boxes)
     for k, (left, right, top, bottom) in enumerate(boxes):
         for left_before, right_before, top_before, bottom_before in boxes[:k]:
             is_beside = left > right_before or right < left_before

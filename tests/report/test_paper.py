@@ -207,6 +207,19 @@ def test_a_table_of_words_is_measured_as_it_is_printed(browser: Any, tmp_path: P
         assert browser.execute_script("return document.documentElement.scrollWidth") <= 688
 
 
+def test_words_are_with_their_table_and_a_short_table_is_not_with_the_next_part(browser: Any, tmp_path: Path) -> None:
+    """Where a part with findings and a table does not fit below a table of one row."""
+    short = Section("Stages", tables=(Table("Stage", ("name", "designs"), (("front", 45),)),))
+    rows = tuple((f"row {k}",) for k in range(12))
+    figures = Section("Front", findings=("A finding.",), tables=(Table("Designs", ("row",), rows),))
+    head = Section("Head", tables=(Table("Lines", ("line",), tuple((f"line {k}",) for k in range(16))),))
+    browser.get(page_of(tmp_path, head, short, figures, Section("Record")).as_uri())
+    first, second = printed(browser, complete=True)
+    assert first[-3] == "Stage"
+    assert first[-1].split() == ["front", "45"]
+    assert second[:3] == ["Front", "A finding.", "Designs"]
+
+
 def test_at_least_three_rows_of_a_table_are_on_a_sheet(browser: Any, tmp_path: Path) -> None:
     tables = tuple(Table(f"Table {i}", ("row",), tuple((f"t{i} r{k}",) for k in range(14 + i))) for i in range(12))
     path = page_of(tmp_path, Section("Tables", tables=tables), Section("Record"))
