@@ -23,6 +23,7 @@ from designopt.collocation.solve.guess.multistart import solve_from_starts, spre
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.outcomes import against_ringing
 from designopt.collocation.solve.program import Program, check_arguments
+from designopt.collocation.solve.pulses import without_pulses
 from designopt.collocation.solve.refine import refine, with_errors
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.mesh import Mesh
@@ -63,6 +64,8 @@ def solve(
     solution = solve_from_starts(program, guess, roll=options.rollout)
     if options.persistent:
         solution = persist(program, problem, guess, solution)
+    if solution.success:
+        solution = without_pulses(program, problem, solution)
     if solution.success and options.refinement is not None:
         solution = refine(program, solution, options.refinement, begin)
     if solution.starts:

@@ -32,6 +32,7 @@ from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.guess.multistart import perturbed
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.guess.warm import solve_near
+from designopt.collocation.solve.pulses import without_pulses
 from designopt.collocation.solve.refine import refine
 from designopt.collocation.solve.solve import checked
 from designopt.collocation.transcription.functions.functions import state, with_compiled
@@ -92,7 +93,7 @@ class StudyPrograms:
         """See `designopt.problem.Programs`: `seed` 0 is the unperturbed guess."""
         try:
             problem = self._trajectory_and_program[0].at(x)
-            first = replace(self._first_solution(problem, self._guess(problem, seed), before), seed=seed)
+            first = replace(self._smooth_solution(problem, self._guess(problem, seed), before), seed=seed)
             solution = self._checked_solution(problem, first)
         except ProblemError as error:
             return ProgramSolution(False, {}, {}, error.status, str(error))
@@ -111,6 +112,11 @@ class StudyPrograms:
             perturbed_guess = perturbed(problem, guess, np.random.default_rng(seed))
             guess = Guess(perturbed_guess.phases, {**perturbed_guess.parameters, **problem.guess})
         return rollout(problem, guess) if self._options.rollout else guess
+
+    def _smooth_solution(self, problem: TrajectoryProblem, guess: Guess | None, before: ChainState | None) -> Solution:
+        """The first solution, or a better one without pulses of single intervals."""
+        solution = self._first_solution(problem, guess, before)
+        return without_pulses(self._program, problem, solution) if solution.success else solution
 
     def _first_solution(self, problem: TrajectoryProblem, guess: Guess | None, before: ChainState | None) -> Solution:
         if before is None:

@@ -15,10 +15,13 @@ from designopt.collocation import (
     Options,
     Phase,
     Program,
+    Refinement,
     Status,
     TrajectoryProblem,
     linked,
 )
+from designopt.collocation.solution.verification.between_points import has_pulses
+from designopt.collocation.solve.pulses import without_pulses
 from designopt.dynamics.system import System, Variable
 
 pytestmark = pytest.mark.usefixtures("silent")
@@ -220,21 +223,55 @@ def test_a_table_that_is_used_beyond_its_grid_is_named_once(kind, end):
     assert excursions == ([] if end == 1.0 else [f"beyond_table: {text} {end:g} in motion at 1 s"])
 
 
-def test_an_optimum_that_may_live_on_the_errors_of_its_mesh_is_doubted():
-    """Zermelo's boat in a linear current (Bryson & Ho 1975, section 2.7: 5.46): two ways around with theta in
-    [-1, 8] rad, one late with pulses of an interval; a guess of the heading finds the right one."""
+# --- pulses of single intervals
+
+
+def crossing(low: float, high: float, **phase) -> TrajectoryProblem:
+    """Zermelo's boat in a linear current with a heading from `low` to `high` rad, as fast as possible: 5.457865
+    (Bryson & Ho 1975, section 2.7: 5.46)."""
     x, y, theta = (ca.SX.sym(name) for name in ("x", "y", "theta"))
     boat = System.from_expressions(
         "boat",
         states=[(Variable("x", ""), x, ca.cos(theta) - y), (Variable("y", ""), y, ca.sin(theta))],
-        controls=[(Variable("theta", "rad", -1.0, 8.0), theta)],
+        controls=[(Variable("theta", "rad", low, high), theta)],
     )
     ends = {"initial": {"x": 3.66, "y": -1.86}, "final": {"x": 0.0, "y": 0.0}, "tf": (1.0, 20.0)}
+    return TrajectoryProblem([Phase(boat, **ends, **phase)], cost=lambda end: end.tf)
 
-    def crossing(**guess):
-        return collocation.solve(TrajectoryProblem([Phase(boat, **ends, **guess)], cost=lambda end: end.tf))
 
-    late, right = crossing(), crossing(guess={"theta": (1.8, 4.2)})
+@pytest.mark.parametrize(("low", "high"), [(0.0, 2 * np.pi), (-1.0, 8.0)])
+@pytest.mark.parametrize("settings", [{}, {"intervals": 100}, {"refine": Refinement(tolerance=1e-6)}], ids=str)
+def test_a_local_optimum_with_pulses_is_left_through_one_with_a_penalty_on_rates(low, high, settings):
+    problem = crossing(low, high)
+    with_pulses = Program(problem, Options(**settings)).solve()
+    solution = collocation.solve(problem, Options(**settings))
+
+    assert with_pulses.objective > 5.6
+    assert solution.objective == pytest.approx(5.457865, abs=1e-6)
+    assert solution.warnings == ()
+    first = f"pulses of single intervals in theta, had the objective {with_pulses.objective:.6g}: this one was found"
+    assert first in solution.message
+
+
+@pytest.mark.parametrize("intervals", [20, 21])
+def test_a_right_control_with_a_pulse_is_kept_to_the_last_bit(intervals):
+    def pulse(x):
+        return ca.exp(-(((x - 0.5) / 0.03) ** 2))
+
+    problem = motion(
+        lambda s: 1.0 + 1e-9 * s["u"], final=None, cost=lambda v: 1.0 + (v["u"] - pulse(v["x"])) ** 2
+    )  # x is the time
+    program = Program(problem, Options(intervals=intervals))
+    first = program.solve()
+
+    assert has_pulses(first.phase, "u")
+    assert without_pulses(program, problem, first).iterate is first.iterate
+
+
+def test_an_optimum_that_may_live_on_the_errors_of_its_mesh_is_doubted():
+    """Twenty intervals are too few for two headings that are a turn apart; a guess finds the right ones."""
+    late = collocation.solve(crossing(-1.0, 8.0), Options(intervals=20))
+    right = collocation.solve(crossing(-1.0, 8.0, guess={"theta": (1.8, 4.2)}))
     assert right.objective == pytest.approx(5.457865, abs=1e-6)
     assert right.warnings == ()
     assert late.objective > 1.01 * right.objective

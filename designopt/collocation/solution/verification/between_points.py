@@ -126,6 +126,8 @@ NOTICEABLE = 0.01
 TURNS, SWING = 8, 0.05
 #: It chatters if it has this many pulses of hardly more than an interval, at most this many intervals apart.
 PULSES, APART = 6, 6
+#: A pulse is a step of more than this share of a control's range, and one back, hardly more than an interval later.
+PULSE = 0.25
 #: Range of a control, relative to its bounds or values, that is noise.
 SMALL = 1e-3
 
@@ -211,13 +213,29 @@ def oscillations(solution: PhaseSolution) -> Iterator[Oscillation]:
             if pulses < PULSES:
                 continue
         low, high = solution.bounds[name]
-        if np.ptp(values) < SMALL * min(high - low, 1.0 + float(abs(values).max())):
+        if _is_noise(values, low, high):
             continue
         begin, end = float(times[turning[0]]), float(times[turning[-1]])
         fractions = np.linspace(begin, end, FINER * steps * len(turning))
         between = solution.at((fractions - solution.t0) / (solution.tf - solution.t0))[name]
         beyond = max(low - float(between.min()), float(between.max()) - high, 0.0)
         yield Oscillation(name, begin, end, float(abs(np.diff(values[turning])).max()), beyond, pulses)
+
+
+def has_pulses(solution: PhaseSolution, control: str) -> bool:
+    """Whether a control has pulses of hardly more than an interval."""
+    steps = max(scheme.steps for scheme in solution.mesh.schemes)
+    values = solution.values[control][1:]  # the first may be extrapolated
+    if _is_noise(values, *solution.bounds[control]):
+        return False
+    changes = np.diff(values)
+    large = np.flatnonzero(abs(changes) > PULSE * np.ptp(values))
+    is_back = np.diff(np.sign(changes[large])) != 0.0
+    return bool((is_back & (np.diff(large) <= steps + 1)).any())
+
+
+def _is_noise(values: Floats, low: float, high: float) -> bool:
+    return bool(np.ptp(values) < SMALL * min(high - low, 1.0 + float(abs(values).max())))
 
 
 def _pulses(turns: Indices, steps: int) -> int:

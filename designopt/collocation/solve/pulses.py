@@ -1,0 +1,118 @@
+"""A solve from a smooth control, after one that ended with pulses of single intervals in a control.
+
+A control that is free at every point of a mesh may take at each point either of two values that are both stationary
+(two headings, two configurations): every choice is a local optimum of the program. With a penalty on the rates of
+controls most of these optima do not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from designopt.collocation.solution.solution import PhaseSolution, Solution, Status
+from designopt.collocation.solution.verification.between_points import has_pulses
+from designopt.collocation.solve.program import Program
+from designopt.collocation.statement.added.rates import Rate, with_rates
+from designopt.collocation.statement.guess import Guess, SampledTrajectory
+from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
+
+#: Cost, as a share of the size of the objective, of a control that crosses its range once in the duration of its phase.
+PENALTY = 0.01
+#: Relative decrease of the objective that makes another solution the better one.
+BETTER = 1e-6
+#: Maximum number of solutions that are tried in turn, each from the one before.
+TRIES = 3
+
+
+def without_pulses(program: Program, problem: TrajectoryProblem, first: Solution) -> Solution:
+    """The better of a successful solution, the `first`, of `problem`, a variant of that of `program`, and of those from
+    smooth controls.
+
+    If a control that is not on a singular arc has pulses of hardly more than an interval, the problem is solved with a
+    penalty on the rates of all such controls, and from there again as stated; then again, while this is better and
+    still has pulses. The message of another solution than the first tells its origin.
+    """
+    best, seconds = first, first.timing["solve"]
+    names: dict[str, None] = {}
+    for _ in range(TRIES):
+        pulsed_controls = _pulsed_controls(best)
+        if not pulsed_controls or best.objective == 0.0:
+            break
+        try:
+            second, more_seconds = _from_smooth(program, problem, best, pulsed_controls)
+        except ProblemError:  # the names of the rates are in use, or the control is held
+            break
+        seconds += more_seconds
+        if second.status is Status.CANCELLED:
+            return replace(best, status=Status.CANCELLED, message=second.message)
+        if not (second.success and second.objective < best.objective - BETTER * abs(best.objective)):
+            break
+        best = second
+        names |= dict.fromkeys(pulsed_controls)
+    if best is first:
+        return replace(first, timing={**first.timing, "solve": seconds})
+    text = (
+        f"The first solution, with pulses of single intervals in {', '.join(names)}, had the objective"
+        f" {first.objective:.6g}: this one was found from an optimum with a penalty on the rates."
+    )
+    return replace(
+        best,
+        message=f"{best.message} {text}",
+        timing={**best.timing, "solve": seconds},
+        starts=first.starts,
+        attempts=first.attempts,
+        seed=first.seed,
+        warm_path=first.warm_path,
+    )
+
+
+def _from_smooth(
+    program: Program, problem: TrajectoryProblem, solution: Solution, pulsed_controls: Mapping[str, PhaseSolution]
+) -> tuple[Solution, float]:
+    """The solution from an optimum with a penalty on the rates of `pulsed_controls`, or the failure of one of both
+    solves, and the time (s) of both. Raises `ProblemError` where the rates cannot be stated."""
+    size = abs(solution.objective)
+    rates = {
+        name: Rate(penalty=PENALTY * size * (phase.tf - phase.t0) / float(np.ptp(phase.values[name])) ** 2)
+        for name, phase in pulsed_controls.items()
+    }
+    guess = Guess.from_solution(solution)
+    smooth_program = Program(with_rates(problem, rates), program.options, guess, meshes=program.meshes)
+    smooth = smooth_program.attempt(guess=guess)
+    if not smooth.success:
+        return smooth, sum(smooth.timing.values())
+    second = program.attempt(problem, guess=_of_variables(smooth, solution))
+    return second, sum(smooth.timing.values()) + second.timing["solve"]
+
+
+def _pulsed_controls(solution: Solution) -> dict[str, PhaseSolution]:
+    """The controls with pulses, by name, each with the first phase in which it has them."""
+    on_arcs = {(arc.phase, name) for arc in solution.singular_arcs for name in arc.controls}
+    pulsed_controls: dict[str, PhaseSolution] = {}
+    for phase in solution.phases.values():
+        for name in phase.of_kind("control"):
+            if (phase.name, name) not in on_arcs and has_pulses(phase, name):
+                pulsed_controls.setdefault(name, phase)
+    return pulsed_controls
+
+
+def _of_variables(smooth: Solution, solution: Solution) -> Guess:
+    """The `smooth` trajectories of the variables of `solution` as a guess."""
+    phases = {
+        name: SampledTrajectory(
+            (phase.times - phase.t0) / (phase.tf - phase.t0),
+            {
+                n: values
+                for n, values in phase.values.items()
+                if solution.phases[name].kinds.get(n, "output") != "output"
+            },
+            phase.t0,
+            phase.tf,
+        )
+        for name, phase in smooth.phases.items()
+    }
+    return Guess(phases, smooth.parameters)
