@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections import Counter
@@ -13,6 +14,8 @@ import numpy as np
 from designopt.arrays import Floats, Mask
 from designopt.collocation.solution.explain import explain
 from designopt.counts import count, plural, with_subject
+from designopt.files import InputFileError
+from designopt.plugin.calling import calling
 from designopt.printable import one_line
 from designopt.report.labels import design_names, display_scales, listed, number
 from designopt.report.no_design import LONGEST, first_sentences, most_frequent_end
@@ -83,6 +86,19 @@ def notable_without_choice(result: Result) -> list[str]:
         listing = f" ({'; '.join(texts)})" if texts else ""
         clauses.append(f"{_extent(result, name, positive)}: {quantity.description}{listing}")
     return clauses
+
+
+def remarks_on_recommended(result: Result) -> list[str]:
+    """What the model says of the recommended design; nothing where a file that it needs is not there."""
+    recommendation, plugin = result.recommended(), result.problem.model.plugin
+    if recommendation is None or not plugin.has_design_remarks:
+        return []
+    in_model_units = result.stored or result
+    design = in_model_units.problem.space.design(in_model_units.outcomes.X[recommendation[1]].tolist())
+    with contextlib.suppress(InputFileError), calling(plugin, InputFileError):
+        scenarios = [scenario.values for scenario in in_model_units.problem.scenarios]
+        return [str(text) for text in in_model_units.problem.model.build().design_remarks(design, scenarios)]
+    return []
 
 
 def _notable_outputs(result: Result) -> Iterator[tuple[str, Quantity, Mask]]:

@@ -393,8 +393,8 @@ def test_a_single_design_has_no_progress_and_no_map() -> None:
 def test_the_best_designs_stand_side_by_side() -> None:
     section = best(six_designs())
     table = section.tables[0]
-    assert table.columns == ("", "best mass", "best sag", "compromise")
-    assert ("mass [kg] (minimize)", 1.0, 8.0, 2.0) in table.rows
+    assert table.columns == ("", "best mass", "best sag", "compromise", "meaning")
+    assert ("mass [kg] (minimize)", 1.0, 8.0, 2.0, "mass of the beam") in table.rows
     assert section.findings == ("Compromise: width 12 mm and height 0.4 m give mass 2 kg and sag 4 mm.",)
 
 

@@ -90,7 +90,7 @@ def test_a_bound_reached_by_the_recommended_design_is_reported_with_its_reason()
 
 def test_a_design_that_is_best_in_several_ways_has_one_column_with_all_labels() -> None:
     result = beam_result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [1, 2]})
-    assert best(result).tables[0].columns == ("", "best mass, best sag, compromise")
+    assert best(result).tables[0].columns == ("", "best mass, best sag, compromise", "meaning")
     assert len(summary_table(result).splitlines()) == 2
 
 

@@ -18,7 +18,7 @@ from designopt_regulator.plants.linear import Plant, exponentials
 
 #: Lengths in times of the fastest mode: of the grid's intervals, of the last ones, and those of which a cubic tells the
 #: extreme, wrong by at most length^4/384 of the mode's amplitude.
-_COARSE, _FINE, _TRUSTED = 0.25, 0.05, 1.0
+_COARSE, _FINE, _SHORT = 0.25, 0.05, 1.0
 _FEWEST, _MOST = 4, 128  # intervals between two arrivals
 _PARTS, _MOST_DIVISIONS = 8, 8  # of an interval that is divided, and how often it is
 _BLOCK = 2000  # intervals of an output at once
@@ -51,13 +51,13 @@ class _Cubics:
     extreme: Floats
 
     @classmethod
-    def through(cls, values: Floats, slopes: Floats, trusted: Mask) -> _Cubics:
-        """Through `values` (n, ..., k + 1) with `slopes` per interval; extremes of the `trusted` (n,) rows only."""
+    def through(cls, values: Floats, slopes: Floats, is_short: Mask) -> _Cubics:
+        """Through `values` (n, ..., k + 1) with `slopes` per interval; extremes only where an interval `is_short` (n,)."""
         n = len(values)
         left, right = values[..., :-1].reshape(n, -1), values[..., 1:].reshape(n, -1)
         d0, d1 = slopes[..., :-1].reshape(n, -1), slopes[..., 1:].reshape(n, -1)
         extreme = left.copy()
-        at = np.nonzero((d0 * d1 < 0.0) & trusted[:, None])
+        at = np.nonzero((d0 * d1 < 0.0) & is_short[:, None])
         y, d0, d1, rise = left[at], d0[at], d1[at], right[at] - left[at]
         b, a = 3.0 * rise - 2.0 * d0 - d1, d0 + d1 - 2.0 * rise
         share = d0 / (np.copysign(np.sqrt(b * b - 3.0 * a * d0), d0) - b)
@@ -97,14 +97,14 @@ def peak_and_settling(
     command of sample j, which arrives after the plant's delay.
     """
     fastest = np.abs(np.linalg.eigvals(plant.A)).max(axis=1)
-    needed = np.clip(fastest * sample_time / _COARSE, _FEWEST, _MOST)
-    counts = 2 ** np.ceil(np.log2(needed)).astype(np.int_)  # an output's figures do not depend on the others
+    least_counts = np.clip(fastest * sample_time / _COARSE, _FEWEST, _MOST)
+    counts = 2 ** np.ceil(np.log2(least_counts)).astype(np.int_)  # an output's figures do not depend on the others
     peak, settling = np.zeros(len(states)), np.zeros(len(states))
     plant = replace(plant, D=np.broadcast_to(plant.D, len(states)))
     for count in np.unique(counts).tolist():
         rows = np.flatnonzero(counts == count)
-        some = Plant(*(getattr(plant, field.name)[rows] for field in fields(Plant)))
-        outputs = _Outputs(some, sample_time, fastest[rows], count)
+        plants = Plant(*(getattr(plant, field.name)[rows] for field in fields(Plant)))
+        outputs = _Outputs(plants, sample_time, fastest[rows], count)
         peak[rows], settling[rows] = outputs.peak_and_settling(states[rows], inputs[rows], band)
     return peak, settling
 
@@ -157,7 +157,7 @@ class _Outputs:
         parts = z.swapaxes(1, 2)
         values = (parts @ to_values).swapaxes(1, 2)
         slopes = (parts @ (to_slopes * lengths[:, :, None, None])).swapaxes(1, 2)
-        return _Cubics.through(values, slopes, self._fastest * lengths.max(axis=1) <= _TRUSTED)
+        return _Cubics.through(values, slopes, self._fastest * lengths.max(axis=1) <= _SHORT)
 
     def _interval(self, z: Floats, first: int, at: NDArray[np.intp]) -> _Intervals:
         """One interval of each output, by its number in the block of samples that begins with `first`."""
@@ -189,17 +189,17 @@ class _Outputs:
 
 def _powers(G: Floats, count: int) -> Floats:
     """exp(G j) (n, count + 1, s, s) for j = 0 to `count`."""
-    once = exponentials(G)
+    step = exponentials(G)
     powers = np.empty((len(G), count + 1, *G.shape[1:]))
     powers[:, 0] = np.eye(G.shape[1])
     for j in range(count):
-        powers[:, j + 1] = powers[:, j] @ once
+        powers[:, j + 1] = powers[:, j] @ step
     return powers
 
 
-def _last(chosen: Mask) -> NDArray[np.intp]:
-    """The last chosen column of each row; the last of all where none is."""
-    return np.asarray(chosen.shape[1] - 1 - chosen[:, ::-1].argmax(axis=1))
+def _last(mask: Mask) -> NDArray[np.intp]:
+    """The last column of each row that is true; the last of all where none is."""
+    return np.asarray(mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1))
 
 
 def _share_outside(cubics: _Cubics, band: float) -> Floats:

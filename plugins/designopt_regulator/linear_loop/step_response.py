@@ -274,8 +274,8 @@ def _largest(series: Floats) -> float:
     for _ in range(4):  # Newton
         slope, bend = ((part * cheb.chebvander(peak, part.shape[1] - 1)).sum(axis=1) for part in (slopes, bends))
         peak = np.clip(peak - slope / np.where(bend < 0.0, bend, -np.inf), x[at - 1], x[at + 1])
-    refined = (rows * cheb.chebvander(peak, size - 1)).sum(axis=1)
-    return float(max(largest.max(), refined.max(initial=-np.inf)))
+    peak_values = (rows * cheb.chebvander(peak, size - 1)).sum(axis=1)
+    return float(max(largest.max(), peak_values.max(initial=-np.inf)))
 
 
 def _chebyshev(count: int, size: int) -> Floats:

@@ -12,6 +12,7 @@ from designopt.report.notable import (
     notable_of_recommended,
     notable_without_choice,
     program_doubts,
+    remarks_on_recommended,
     unusual,
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
@@ -76,6 +77,7 @@ def overview(result: Result) -> Section:
                 *notable_without_choice(result),
                 *unusual(result),
                 *study_remarks(study),
+                *remarks_on_recommended(result),
                 *fragile_in_short(result),
                 *robust_baseline(result),
                 *end_of_front(result),
