@@ -52,7 +52,7 @@ class _Cubics:
 
     @classmethod
     def through(cls, values: Floats, slopes: Floats, is_short: Mask) -> _Cubics:
-        """Through `values` (n, ..., k + 1) with `slopes` per interval; extremes only where an interval `is_short` (n,)."""
+        """Through `values` (n, ..., k + 1) with `slopes` per interval; extremes where `is_short` (n,)."""
         n = len(values)
         left, right = values[..., :-1].reshape(n, -1), values[..., 1:].reshape(n, -1)
         d0, d1 = slopes[..., :-1].reshape(n, -1), slopes[..., 1:].reshape(n, -1)
