@@ -194,7 +194,7 @@ def check_walk(gait: Gait, g: Mapping[str, float]) -> None:
 
 
 def _speeds_differ(gait: Gait, speed: float) -> str:
-    """That the foot moves at another `speed` (m/s) in stance than the gait, with the likely cause."""
+    """A sentence for a foot whose `speed` (m/s) in stance is not that of the gait, with the likely cause."""
     if abs(gait.belt_speed - _KMH * speed) < _SAME_SPEED * gait.belt_speed:
         cause = f"is it in km/h? Divide by 3.6: {gait.belt_speed / _KMH:.2f} m/s"
     else:

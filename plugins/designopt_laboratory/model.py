@@ -57,7 +57,7 @@ class ReadTrial:
 
 @model("laboratory_trial", version=3, arrays=ARRAYS)
 class LaboratoryTrial:
-    """From markers or coordinates and force plates to joint angles, moments, muscle forces and joint loads.
+    """Joint angles, moments, muscle forces and joint loads from markers (or coordinates) and force plates.
 
     The steps are those of a laboratory with OpenSim: scaling of a generic model to a static pose, inverse kinematics,
     a filter, inverse dynamics, static sharing among the muscles, joint reactions. `until` names the last one. Plates
@@ -312,7 +312,7 @@ class LaboratoryTrial:
 
 
 def _marker_errors(values: Mapping[str, Any], conditions: Mapping[str, Any]) -> MarkerErrors:
-    """Of design and scenario together; the seed is that of the scenario unless only the design has one."""
+    """The errors of design and scenario together; the seed is that of the scenario unless only the design has one."""
     sizes = {name: float(np.hypot(values[name], conditions[name])) for name in ("skin", "placement")}
     seed = int(conditions["seed"]) if values["seed"] == 1 else int(values["seed"])
     if not any(sizes.values()):

@@ -62,7 +62,7 @@ class CoordinateLaw:
             raise CoordinateLawError("stops", "need a range of the coordinate")
 
     def force(self, z: Any, dz: Any) -> Any:
-        """On the coordinate."""
+        """The generalised force on the coordinate."""
         force = -self.stiffness * (z - self.rest) - self.damping * dz
         if is_not_zero(self.friction):
             force -= self.friction * dz / ca.sqrt(dz**2 + self.friction_speed**2)

@@ -23,9 +23,9 @@ _BALANCED = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Fibres:
-    """Of k muscles in n frames, all (n, k): `length` in optimal lengths, `speed` in maximum speeds of shortening (0
-    with an elastic tendon), cosine of the pennation, and the strain of the tendon (0 when rigid). `overloaded_muscles`
-    names muscles that no tendon force in the range of the curves balances in some frame."""
+    """The fibres of k muscles in n frames, all (n, k): `length` in optimal lengths, `speed` in maximum speeds of
+    shortening (0 with an elastic tendon), cosine of the pennation, and the strain of the tendon (0 when rigid).
+    `overloaded_muscles` names muscles that no tendon force in the range of the curves balances in some frame."""
 
     names: tuple[str, ...]
     length: Floats

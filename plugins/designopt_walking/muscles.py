@@ -23,8 +23,8 @@ SHARPNESS = 0.1
 
 @dataclass(frozen=True, eq=False)
 class MuscleStates:
-    """Of k muscles in the order of `muscles`, columns (k, 1) of CasADi expressions; c of them, those of the names
-    `compliant`, have compliant tendons.
+    """The states of k muscles in the order of `muscles`, columns (k, 1) of CasADi expressions; c of them, those of the
+    names `compliant`, have compliant tendons.
 
     Symbols: `activation`, `excitation`, and of the compliant tendons (c, 1) `tendon_force`, in maximum isometric
     forces, and its `force_rate` (1/s). `length` (m) and `speed` (m/s, lengthening) of the paths, `arms` (m, k) their

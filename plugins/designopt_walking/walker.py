@@ -74,7 +74,7 @@ class Walker:
 
     @property
     def mass(self) -> float:
-        """Of all bodies (kg)."""
+        """The mass (kg) of all bodies."""
         return float(sum(f.body.mass for f in self.state.tree.frames if f.body is not None))
 
     @property

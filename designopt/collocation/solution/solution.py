@@ -398,7 +398,7 @@ def _shares_at_limits(values: Floats, weights: Floats, limits: Limits) -> tuple[
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
-    """Of designopt, CasADi and NumPy; IPOPT and MUMPS come with CasADi."""
+    """The versions of designopt, CasADi and NumPy; IPOPT and MUMPS come with CasADi."""
     from importlib.metadata import PackageNotFoundError, version
 
     version_of = {}

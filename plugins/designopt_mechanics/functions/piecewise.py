@@ -138,7 +138,7 @@ class _Polynomial(Piecewise):
 
 
 def _choose(at: Any, breaks: Floats, columns: list[Floats]) -> list[Any]:
-    """Of each of `columns` (n) the entry of the interval of `at` between the n - 1 inner `breaks`, by bisection."""
+    """The entry of each of `columns` (n) for the interval of `at` between the n - 1 inner `breaks`, by bisection."""
     if not len(breaks):
         return [ca.SX(float(column[0])) for column in columns]
     middle = len(breaks) // 2

@@ -98,14 +98,14 @@ class LoopForces:
 
     @cached_property
     def wrenches(self) -> Mapping[str, tuple[Any, Any]]:
-        """Of each frame force and moment (3, 1) from the frame before it, about its origin, in the ground's axes, under
-        `cut_forces`."""
+        """Force and moment (3, 1) on each frame from the frame before it, about its origin, in the axes of the ground,
+        under `cut_forces`."""
         loads = [*self._loads, *self._cut_loads()]
         return efforts(self.state, self.loops.mechanism.gravity, loads, couplers=True).joints
 
     @cached_property
     def cut_vectors(self) -> Mapping[str, Any]:
-        """Of each meeting the force (3, 1) on its first point, in the axes of the ground."""
+        """The force (3, 1) on the first point of each meeting, in the axes of the ground."""
         vectors, at = {}, 0
         for cut in self.loops.lifted_tree.cuts:
             k = cut.axes.shape[1]

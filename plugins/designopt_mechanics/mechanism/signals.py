@@ -58,7 +58,7 @@ class MotionSignals:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """In the order of the columns."""
+        """The names of the columns, in their order."""
         return tuple(s.name for s in self.signals)
 
     def rows(self, motion: MotionRows, joint_forces: SolvedForces, p: Sequence[float]) -> Floats:

@@ -94,7 +94,7 @@ def _omit(parts: RobotParts, element: Element) -> None:
 
 
 def _motions(parts: RobotParts, joints: Mapping[str, Element], ratios: Mapping[str, float]) -> dict[str, list[Motion]]:
-    """Of each joint; coordinates are in the order of the joints that have some."""
+    """The motions of each joint; coordinates are in the order of the joints that have some."""
     leaders: dict[str, tuple[str, float, float]] = {}
     for name, joint in joints.items():
         if (mimic := joint.find("mimic")) is not None:

@@ -189,8 +189,8 @@ def _sphere_plane(state: TreeState, a: Any, b: Any, over: SurfaceWrap) -> _Plane
 
 @dataclass(frozen=True, eq=False)
 class _PlanePath:
-    """In the plane: of each straight part its direction (2, 1), length, the step of the signed radii along it and the
-    `distances` of the centres; of each arc its sign, radius, angle and centre."""
+    """A path in the plane. Each straight part has a direction (2, 1), a length, the step of the signed radii along it
+    and the `distances` of the centres; each arc has a sign, a radius, an angle and a centre."""
 
     directions: list[Any]
     straights: list[Any]

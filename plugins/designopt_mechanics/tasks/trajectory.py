@@ -261,7 +261,8 @@ class TrajectoryTask:
 
     @cached_property
     def _forces(self) -> LoopForces:
-        """With fewer drives than freedoms all independent coordinates count as driven: those without drives need none.
+        """The forces of the loops. With fewer drives than freedoms all independent coordinates count as driven: those
+        without drives need none.
 
         Raises `ValueError` for such drives that are not independent coordinates.
         """

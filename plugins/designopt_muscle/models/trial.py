@@ -89,7 +89,7 @@ class MovedCoordinates:
 
     @property
     def states(self) -> dict[str, tuple[Floats, Floats, Floats]]:
-        """By name, value, rate and acceleration (n,) each."""
+        """Value, rate and acceleration, (n,) each, of the coordinates by name."""
         return {
             name: (self.values[:, i], self.rates[:, i], self.accelerations[:, i]) for i, name in enumerate(self.names)
         }

@@ -174,7 +174,7 @@ class VehicleDynamics(NamedTuple):
 
     @classmethod
     def of_vehicle(cls, p: VehicleNumbers) -> VehicleDynamics:
-        """Of the vehicles of a plant."""
+        """The equations for the vehicles of a plant."""
         left, right = p.adhesion_limits
         return cls(
             power=p.power,

@@ -124,7 +124,7 @@ class Law(NamedTuple):
 
     @classmethod
     def with_settings(cls, settings: PID, origin: Floats) -> Law:
-        """Of n controllers that rest at measurements `origin` (n,)."""
+        """The law of n controllers that rest at measurements `origin` (n,)."""
         T = settings.sample_time
         forget = settings.tf / (settings.tf + T)
         return cls(
@@ -184,7 +184,7 @@ class Memory(NamedTuple):
 
     @classmethod
     def at_rest(cls, y: Any, u: Any, sections: tuple[DifferenceEquation, ...] = ()) -> Memory:
-        """At measurement `y` and output `u`, without bump."""
+        """The memory at measurement `y` and output `u`, without bump."""
         return cls(0.0 * y, u, y, tuple(tuple(u * share for share in section.at_rest()) for section in sections))
 
 

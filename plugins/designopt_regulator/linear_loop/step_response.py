@@ -55,7 +55,7 @@ class StepResponse:
 
     @property
     def overshoot(self) -> float:
-        """By how much the output passes its final value, as a share of the step."""
+        """The largest excess of the output over its final value, as a share of the step."""
         values = self.error @ _chebyshev(8 * NODES, self.error.shape[1])
         return float(max(0.0, (self.final_error - values).max()))
 
@@ -66,7 +66,7 @@ class StepResponse:
 
     @property
     def rise(self) -> float:
-        """From 10 to 90 % of the set-point (s); inf where 90 % is not reached."""
+        """The time (s) from 10 to 90 % of the set-point; inf where 90 % is not reached."""
         begin, end = self._first_below(0.9), self._first_below(0.1)
         return end - begin if np.isfinite(end) else np.inf
 

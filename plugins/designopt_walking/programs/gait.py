@@ -192,7 +192,7 @@ def outside_ranges(walker: Walker, guess: PhaseGuess) -> list[str]:
 
 
 def bounds_and_scales(walker: Walker, gait: GaitRanges) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
-    """Of the phase of a walker: bounds of speeds and drives, scales of speeds, accelerations and drives."""
+    """The bounds of speeds and drives and the scales of speeds, accelerations and drives, for the phase of a walker."""
     bounds = {f"{c}_speed": gait.speed_range(c) for c in walker.coordinates}
     scales = motion_scales(walker)
     if gait.drive is not None:

@@ -49,7 +49,7 @@ class RecordedWalk:
 
     @property
     def duration(self) -> float:
-        """In s."""
+        """The duration (s)."""
         return float(self.time[-1])
 
     @property
@@ -58,7 +58,7 @@ class RecordedWalk:
         return {**self.motion, **self.forces}
 
     def distances(self, phase: PhaseSolution) -> dict[str, Floats]:
-        """Of a solved motion from the recorded `values`, at the times of the recording (n,), by name."""
+        """The distances of a solved motion from the recorded `values`, at the times of the recording (n,), by name."""
         trajectories = phase.interpolate(np.minimum(self.time, phase.tf))
         return {name: trajectories[name] - column for name, column in self.values.items()}
 
@@ -169,7 +169,7 @@ class RecordingReader:
 
 
 def root_mean_square(values: Any) -> float:
-    """Of all `values`."""
+    """The root mean square of all `values`."""
     return float(np.sqrt(np.mean(np.square(values))))
 
 

@@ -40,8 +40,8 @@ ACTIVATION = 0.5
 
 @dataclass(frozen=True)
 class TrackingWeights:
-    """Of squared excitations and drives, squared distances of coordinates and speeds (rad, m, s), and squared distances
-    of ground forces (N) by body weight."""
+    """The weights of squared excitations and drives, squared distances of coordinates and speeds (rad, m, s), and
+    squared distances of ground forces (N) by body weight."""
 
     effort: float = 10.0
     states: float = 1.0
@@ -83,8 +83,8 @@ class FollowedRecording:
         }
 
     def problem(self, phase: Phase, constraints: Mapping[str, Constraint]) -> TrajectoryProblem:
-        """With the cost of a phase that has these data and integrals. Figures: `objective` and its terms `effort`,
-        `states`, `contact`."""
+        """The problem with the cost of a phase that has these data and integrals. Figures: `objective` and its terms
+        `effort`, `states`, `contact`."""
         w = self.weights
         parts: dict[str, Callable[[Ends], Any]] = {
             "effort": lambda e: w.effort * e.integral["effort"],

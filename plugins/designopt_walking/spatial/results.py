@@ -101,7 +101,7 @@ SPATIAL_ARRAYS: Mapping[str, Array] = {
 
 @dataclass(frozen=True, eq=False)
 class WindowPoints:
-    """At n instants, for m coordinates and k muscles: `residual` (n, m) of the equations of motion, N m or N;
+    """Values at n instants, for m coordinates and k muscles: `residual` (n, m) of the equations of motion, N m or N;
     `ground_force` and `pressure_centre` (n, 2, 3) N and m; `indentation` (n,) m; `momentum` (n, 3) kg m/s; `moments`
     (n, 4, m) by `ORIGINS`; `forces` (n, k) N, `fibre_lengths` and `fibre_speeds` (n, k), `lengths` (n, k) and moment
     arms `arms` (n, m, k) of the paths in m."""

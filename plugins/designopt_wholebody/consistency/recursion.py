@@ -76,7 +76,7 @@ class Recursion:
         return self._outwards([share.with_multipliers(multipliers) for share in shares], len(H))[:-1, :, 0]
 
     def _inwards(self, H: Floats, g: Floats, motions: list[tuple[Floats, Floats]]) -> list[_Share]:
-        """From the ends to the root: each segment passes H and g to its parent. Changes them."""
+        """Each segment, from the ends to the root, passes H and g to its parent. Changes H and g."""
         shares = []
         for (links, carries), (N, r) in zip(reversed(self.groups), reversed(motions), strict=True):
             hessian, force = H[links.child], g[links.child] if carries else g[links.child, :, :1]
@@ -130,7 +130,7 @@ class _Share:
     drag: Floats
 
     def with_multipliers(self, multipliers: Floats) -> _Share:
-        """With one column, in which the rows of loops have their `multipliers` (1, m, 1, f)."""
+        """The share with one column, in which the rows of loops have their `multipliers` (1, m, 1, f)."""
         if not self.carries:
             return self
         free = self.free[:, :, :1] - product(self.free[:, :, 1:], multipliers)
