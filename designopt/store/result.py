@@ -332,7 +332,7 @@ class Result:
         if self.stored is not None:
             return self.stored.tolerated()
         study = (self.original or self).study
-        if study.tolerances is None or study.tolerances.neighbours == 0:  # recorded ones are not asked for either
+        if study.tolerances is None or study.tolerances.neighbours == 0:  # neighbours on record are not shown either
             return None
         problems, rows = (self.recorded_problem, self.problem), self._record
         with self._journal() as journal, scoring(self.path):

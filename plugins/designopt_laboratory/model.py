@@ -39,8 +39,8 @@ _KEPT_POSES = 4
 
 @dataclass(frozen=True)
 class PoseSettings:
-    """What the poses of a trial depend on: errors of markers, a factor on the `size` of the model, and the `weight` of
-    some markers."""
+    """The settings on which the poses of a trial depend: errors of markers, a factor on the `size` of the model, and
+    the `weight` of some markers."""
 
     errors: MarkerErrors
     size: float
@@ -181,7 +181,7 @@ class LaboratoryTrial:
         return mistakes
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the readers of the files left out or assumed."""
+        """Sentences on what the readers of the files left out or assumed."""
         with _as_mistakes(conditions):
             files = self._read(conditions)
             loads = [] if self.until == "angles" else record_notes(files, files.window, self.feet)

@@ -22,7 +22,7 @@ class CoordinateLawError(PartError):
 
 @dataclass(frozen=True, eq=False)
 class CoordinateLaw:
-    """What acts along one coordinate z, in units of its generalised force (N m or N) and of the coordinate.
+    """The force law of one coordinate z, in units of its generalised force (N m or N) and of the coordinate.
 
     The force is -`damping` dz, minus `friction` dz / sqrt(dz^2 + w^2) with w the `friction_speed` (Coulomb friction,
     smooth over this speed: below it the coordinate creeps), minus `stiffness` (z - `rest`). Beyond the `stops` (lowest

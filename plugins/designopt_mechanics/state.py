@@ -31,7 +31,8 @@ class JointStep:
     frame: Frame | None
 
     def effort(self, axes: Any, moment: Any) -> Any:
-        """What `moment` (3, 1) does to `angle`; `axes` (3, k) are its `axis` in the moment's axes."""
+        """The generalised force of `moment` (3, 1) at `angle`; `axes` (3, k) are its `axis` in the axes of the
+        moment."""
         return ca.dot(axes, moment) if axes.shape[1] == 1 else axes.T @ moment
 
 

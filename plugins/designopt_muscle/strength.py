@@ -59,7 +59,7 @@ def strengths(
     passive: bool = False,
     curves: Literal["opensim", "publication"] = "opensim",
 ) -> tuple[Muscles, Fibres]:
-    """What `muscles` can do with paths of `lengths` and `speeds` (n, k), and the state of their fibres.
+    """The strengths of `muscles` with paths of `lengths` and `speeds` (n, k), and the state of their fibres.
 
     On a ``rigid`` tendon the fibre follows the path; with an ``equilibrium`` tendon fibre and tendon at activation 1
     hold each other at rest, and the force does not depend on the speed. Without `passive` the passive force is left

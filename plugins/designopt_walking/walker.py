@@ -30,7 +30,7 @@ Friction = Annotated[Literal["smooth", "opensim"], Q("", "of the feet; opensim h
 
 @dataclass(frozen=True, eq=False)
 class DeviceForces:
-    """What a device adds to a walker: generalised forces `moments` (N m or N) by coordinate, as expressions.
+    """The forces that a device adds to a walker: generalised forces `moments` (N m or N) by coordinate, as expressions.
 
     `parameters` are design variables with their symbols and ranges, `controls` further controls (help torques, motors).
     """

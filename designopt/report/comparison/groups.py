@@ -64,7 +64,7 @@ def _names(entries: Sequence[ComparedStore]) -> list[str]:
 
 
 def _facts(study: StudyDefinition) -> Mapping[str, str]:
-    """What may distinguish a study, in words, most telling first."""
+    """The properties that may distinguish a study, in words, the most telling first."""
     stages = [stage for stage in study.stages if not stage.baseline]
     facts = {"solvers": " + ".join(stage.solver.plugin.name for stage in stages)}
     for stage in stages:

@@ -178,7 +178,8 @@ class Ledger:
         return slots if (slots[relation_violation <= 0.0] >= 0).all() else None
 
     def contents(self) -> Contents | None:
-        """What a reader of the journal would read; None if some of it is lost, or it may have further figures."""
+        """The contents that a reader of the journal would find; None if some are lost, or the journal may have further
+        figures."""
         is_recorded = self.status != PENDING
         origin, figures = self._origin.rows[is_recorded], self.figures[is_recorded]
         of_designs = origin[:, 0] == KIND_CODE["scenario"]

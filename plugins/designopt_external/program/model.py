@@ -56,7 +56,7 @@ _LOADERS = re.compile(r"(LD_|DYLD_)\w*|PATH")
 
 
 class EvidenceSection(TypedDict, total=False):
-    """What shows that a program has ended in a certain way: its exit code, or a text."""
+    """The evidence that a program has ended in a certain way: its exit code, or a text."""
 
     exit: Annotated[list[int], Quantity("", "exit codes")]
     text: Annotated[str, Quantity("", "regular expression of a text")]

@@ -100,7 +100,7 @@ def _reason(contents: FolderContents) -> str:
 
 
 def _prefix(folder: Path, target: Path, contents: FolderContents) -> tuple[str, str]:
-    """What stands before the names of files in the study, and the option that it needs when it is run: files outside of
+    """The prefix of the names of files in the study, and the option with which the study must be run: files outside of
     its folder, and large ones, are below a data root."""
     above = target.resolve().parent
     files = (*contents.models, *contents.recordings, *contents.reactions, *contents.motions)

@@ -133,7 +133,7 @@ class SubjectSettings:
 
 @contextmanager
 def readable(file: InputFile) -> Iterator[None]:
-    """What is wrong with a file becomes a `TrialError` that begins with its name."""
+    """Turn errors of reading a file into a `TrialError` that begins with its name."""
     try:
         with errors_about(file.name):
             yield
@@ -231,7 +231,7 @@ def _functional(
 def subject_doubts(
     settings: SubjectSettings, files: Mapping[str, InputFile | None], subject: ScaledModel, mass: float | None
 ) -> list[str]:
-    """What makes the model of a subject doubtful: its mass, and a static pose that it does not fit."""
+    """Reasons to doubt the model of a subject: its mass, and a static pose that it does not fit."""
     doubts, own_model, static = [], files["subject_model"], files["static"]
     model = read_model((own_model or settings.model).content)
     generic, scaled_mass = (sum(body.mass for body in each.bodies) for each in (model, subject.model))

@@ -26,11 +26,11 @@ from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import TreeError
 
 Redundant = Literal["refuse", "least_squares"]
-#: Singular value below this part of the largest: a force that the equations do not determine.
+#: The equations do not determine a force whose singular value is below this share of the largest.
 _UNDETERMINED = 1e-9
-#: Residual of the symbolic solution, by the size of the forces, up to which it is round-off.
+#: A residual of the symbolic solution up to this share of the forces is round-off.
 _ROUND_OFF = 1e-9
-#: Part of the efforts by which the equations of the passive joints may fail.
+#: Maximum residual of the equations of the passive joints, as a share of the efforts.
 _UNBALANCED = 1e-5
 
 

@@ -58,7 +58,7 @@ class Surface:
 
 @dataclass(frozen=True, eq=False)
 class SurfaceWrap:
-    """What a wire does with a `surface` between two of its points.
+    """The way of a wire over a `surface` between two of its points.
 
     A pulley has a `turn`: 1 runs about its axis counter-clockwise, -1 clockwise, by up to 270 degrees; a wire that ends
     on the frame of the pulley, a drum, does so in the reference posture, and is wound from there. With `turn` 0

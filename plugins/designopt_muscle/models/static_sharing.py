@@ -157,7 +157,7 @@ class StaticSharing:
             self._notes(files)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the readers of model and trial left out or assumed."""
+        """Sentences on what the readers of model and trial left out or assumed."""
         files = files_of(conditions)
         with as_mistakes(files):
             return self._notes(files)

@@ -39,7 +39,7 @@ _LOOKED_AT = 50
 
 @dataclass(frozen=True)
 class ExternalLoads:
-    """What acts on bodies from outside: OpenSim's file of `assignments` (XML) and the table of `forces` it is for."""
+    """External loads on bodies: OpenSim's file of `assignments` (XML) and the table of `forces` that it assigns."""
 
     assignments: InputFile
     forces: InputFile
@@ -65,7 +65,7 @@ class TrialFrames:
 
 @dataclass(frozen=True)
 class Contraction:
-    """How fibres and tendons give forces, as `strengths` has it."""
+    """How fibres and tendons produce forces: the arguments of `strengths`."""
 
     tendon: Literal["rigid", "equilibrium"] = "rigid"
     passive: bool = False
@@ -335,7 +335,7 @@ def read_trial_table(file: InputFile) -> TimeTable:
 
 @contextmanager
 def _as_trial_errors(file: InputFile) -> Iterator[None]:
-    """What a table cannot give is reported as a `TrialError` about its file."""
+    """Turn errors of a table into a `TrialError` about its file."""
     try:
         with errors_about(file.name):
             yield

@@ -22,7 +22,8 @@ _MOST_INTERVALS = 200_000
 
 @dataclass(frozen=True)
 class StepResponse:
-    """What follows a unit step, interval by interval: Chebyshev series (intervals, degree+1) of error and command."""
+    """The response to a unit step, interval by interval: Chebyshev series (intervals, degree+1) of error and
+    command."""
 
     steps: Floats  # (intervals,) lengths in s
     error: Floats
@@ -241,7 +242,8 @@ def _rest(loop: Loop, r: float, d: float) -> tuple[Floats, float]:
 
 
 def _interval(M: Floats, N: Floats, step: float) -> tuple[Floats, Floats]:
-    """What z' = M z + N f makes of f at the nodes, (nodes, n, nodes), and of z at the begin, (nodes, n, n)."""
+    """The maps of z' = M z + N f over an interval: from f at the nodes, (nodes, n, nodes), and from z at the begin,
+    (nodes, n, n)."""
     _, D = points()
     n, m = len(M), NODES - 1
     system = np.kron(D[1:, 1:] * (2.0 / step), np.eye(n)) - np.kron(np.eye(m), M)

@@ -33,7 +33,7 @@ class FitSection:
 
 
 def fit_section(model: LinearLoop) -> FitSection | None:
-    """What there is to show of the plant of `model`; None where it is not fitted to data."""
+    """The figure, tables and findings on the plant of `model`; None where it is not fitted to data."""
     if model.plant.type == "frequency_response":
         return _response_fit(model.plant)
     if model.plant.type != "data":

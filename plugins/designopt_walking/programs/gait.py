@@ -80,8 +80,8 @@ def plain(name: str) -> str:
 
 @dataclass(frozen=True)
 class GaitRanges:
-    """What the coordinates may do: `ranges` and `speeds` by name, with or without a side, and `duration` (s) of the
-    half cycle; `drive` is the largest control of the drives (N m at an optimal force of 1), None that of the model.
+    """Limits of the coordinates: `ranges` and `speeds` by name, with or without a side, and `duration` (s) of the half
+    cycle; `drive` is the largest control of the drives (N m at an optimal force of 1), None that of the model.
     """
 
     duration: tuple[float, float] = (0.4, 0.6)

@@ -30,7 +30,7 @@ DEGREE, DENSER = 5, 8
 
 
 class WalkRecording(TypedDict, total=False):
-    """What was recorded."""
+    """The recorded files of a walk."""
 
     motion: Required[Annotated[InputFile, Q("", "coordinates, and speeds if there are any (STO, MOT or CSV)")]]
     ground: Annotated[InputFile, Q("", "ground forces of both feet (STO, MOT or CSV)")]
@@ -132,8 +132,8 @@ class RecordingReader:
         return walk
 
     def notes(self, walker: Walker, files: Mapping[str, Any]) -> list[str]:
-        """What the readers of `files` replaced or assumed, and what a person would see in the curves. Raises
-        `InvalidSetting` for an unreadable file."""
+        """Sentences on what the readers of `files` replaced or assumed, and on what a person would see in the curves.
+        Raises `InvalidSetting` for an unreadable file."""
         notes, cause, sliding = [], *self._of_posture(walker, files)
         for name in WalkRecording.__annotations__:
             if (file := files.get(name)) is None:

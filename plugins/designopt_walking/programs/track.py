@@ -50,7 +50,7 @@ class TrackingWeights:
 
 @dataclass(frozen=True, eq=False)
 class FollowedRecording:
-    """What a program needs to follow a recorded `walk` with a `walker`: data of the system, integrals, and the cost
+    """The data of a program that follows a recorded `walk` with a `walker`: data of the system, integrals, and the cost
 
     J = w_e int sum u^2 + w_s int sum w (x - x_ref)^2 + w_f int sum |F - F_ref|^2 / (m g), with the `weights` w_e, w_s,
     w_f, and `state_weights` w of single coordinates and ``<coordinate>_speed`` (1 for others).

@@ -263,7 +263,7 @@ class FollowedWalk:
         return Rows(ca.Function("followed_walk", arguments, [ca.densify(r) for r in results]), compiled=False)
 
     def _points(self, values: Mapping[str, Floats]) -> WindowPoints:
-        """What follows from `values` (n,) by variable."""
+        """The quantities that follow from `values` (n,) by variable."""
         walker = self.walker
         residual, force, centre, depth, momentum, moments, *of_muscles = self._rows(
             stack_values(values, walker.coordinates),

@@ -117,7 +117,7 @@ class Recursion:
 
 @dataclass(frozen=True, eq=False)
 class _Share:
-    """What a group of links leaves of itself: the rates of its joints are y = `free` - `drag` ξ_parent.
+    """The condensed equations of a group of links: the rates of its joints are y = `free` - `drag` ξ_parent.
 
     `free` (g, k, c, f) has a column for the fit and, where the group `carries`, one for each row of a loop.
     """

@@ -98,7 +98,8 @@ def best(result: Result) -> Section | None:
 
 
 def _meaning(result: Result, label: str) -> str:
-    """What the model says of the parameter or output of a row; "" for objectives and limits, which are stated."""
+    """The meaning of the parameter or output of a row, as the model declares it; "" for objectives and limits, which
+    are stated."""
     name = label.partition(" [")[0]
     if " (" in label:
         return ""

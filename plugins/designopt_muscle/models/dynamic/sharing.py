@@ -182,7 +182,7 @@ class DynamicSharingModel:
             self._notes(conditions)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the readers of model and trial left out or assumed."""
+        """Sentences on what the readers of model and trial left out or assumed."""
         with as_mistakes({name: conditions.get(name) for name in _FILES}):
             return self._notes(conditions)
 
