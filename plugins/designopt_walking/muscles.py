@@ -101,7 +101,7 @@ def muscle_states(
     )
 
 
-#: What `_fibre` and `_tendon` have of each muscle.
+#: The values of `_fibre` and `_tendon` for each muscle.
 _FIBRE = ("fibre_length", "fibre_speed", "fibre_velocity", "active_force", "fibre_force", "force")
 _TENDON = ("tendon_strain", "tendon_speed", "tendon_energy")
 

@@ -47,7 +47,7 @@ class Status(Enum):
         return self in (Status.SOLVED, Status.ACCEPTABLE, Status.REFINEMENT_STALLED, Status.MESH_UNRESOLVED)
 
 
-#: By IPOPT's return status.
+#: Status by the return status of IPOPT.
 OF_SOLVER = {
     "Solve_Succeeded": Status.SOLVED,
     "Solved_To_Acceptable_Level": Status.ACCEPTABLE,

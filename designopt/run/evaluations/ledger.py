@@ -64,7 +64,7 @@ class Ledger:
         self._recorded_slots = np.empty((0, len(problem.scenarios)), np.int64)
         self._status = GrowingArray(1, np.uint8, PENDING)
         self._figures = GrowingArray(len(self.columns), np.float64, np.nan)
-        #: Of each slot: code of the kind, design, number, number of the reason; and its time in s.
+        #: Code of the kind, design, number, and number of the reason of each slot; and its time in s.
         self._origin = GrowingArray(4, np.int64, 0)
         self._wall = GrowingArray(1, np.float64, 0.0)
         self._reasons = {"": 0}

@@ -85,7 +85,7 @@ def _pbs_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
     return states
 
 
-#: By the name in a study.
+#: Batch systems by their name in a study.
 SYSTEMS: Mapping[str, BatchSystem] = {
     "slurm": BatchSystem("SLURM", "sbatch", "scancel", "squeue --me", "designopt-*.err", _slurm_states),
     "pbs": BatchSystem("PBS", "qsub", "qdel", "qstat -u $USER", "*.ER, *.e*", _pbs_states),

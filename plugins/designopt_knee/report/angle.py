@@ -34,7 +34,7 @@ from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
 from designopt.study.study import DesignVariable, StudyDefinition
 
-#: At most this many damping ratios are offered by a selector.
+#: Maximum number of damping ratios in a selector.
 RATIOS = 24
 #: The label of this selector.
 SWEEP = "Sweep at damping_ratio"

@@ -17,7 +17,7 @@ from designopt_mechanics.rods.basis import objects
 from designopt_mechanics.rods.dynamics import inverse_dynamics
 from designopt_mechanics.rods.outputs import elastic_forces, energies, places
 
-#: What a design chooses, and the operator and the walk, with their units.
+#: The parameters of the design, and those of the operator and the walk, with their units.
 DESIGN: Mapping[str, str] = {"stiffness": "N/m", "link_damping": "", "frequency": "rad/s", "drive_damping": ""}
 CONDITIONS: Mapping[str, str] = {"mass": "kg", "height": "m", "speed": "", "cycle_time": "s", "sway": "rad"}
 #: Springs and dampers of joints without drives (N m/rad, N m s/rad): sole on the ground, shoulders and elbows.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 
-#: What a piecewise polynomial is outside of its breaks: not a number, or the tangent at the end.
+#: The value of a piecewise polynomial outside of its breaks: not a number, or the tangent at the end.
 Outside = Literal["nan", "linear"]
 
 #: Jumps of value, slope and curvature at a break, relative to their size nearby, that are round-off.

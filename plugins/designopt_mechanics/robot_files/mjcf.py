@@ -35,7 +35,7 @@ from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire, lengths
 
 _SETTINGS = "settings of another program are not read"
-#: What is not carried over, and why.
+#: Elements that are not carried over, with the reasons.
 _OMITTED = {
     "asset": "meshes and textures are not read",
     "visual": _SETTINGS,

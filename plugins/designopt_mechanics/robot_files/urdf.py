@@ -27,7 +27,7 @@ from designopt_mechanics.tree import GROUND, Coordinate, Frame
 _KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _SHAPES = "shapes have no part in the equations; inertias come from <inertial>"
 _SETTINGS = "settings of another program are not read"
-#: What is not carried over, and why.
+#: Elements that are not carried over, with the reasons.
 _OMITTED = {
     "visual": _SHAPES,
     "collision": _SHAPES,

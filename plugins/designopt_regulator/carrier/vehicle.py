@@ -83,7 +83,7 @@ class VehicleNumbers:
         return 0.25 * self.turning * self.weight * self.contact_length
 
 
-#: What only refinements have.
+#: Numbers that only refinements have.
 _LEVEL_1 = dict.fromkeys(("shift", "side_moment", "stiction", "shear_modulus"), 0.0)
 
 

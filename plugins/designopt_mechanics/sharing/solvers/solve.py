@@ -17,7 +17,7 @@ from designopt_mechanics.sharing.statement.cost import Cost
 from designopt_mechanics.sharing.statement.formulation import Formulation
 from designopt_mechanics.sharing.statement.limits import AllLimits, LinearLimits
 
-#: Up to this exponent the dual method is tried first; above, its multipliers are too badly scaled.
+#: Maximum exponent for which the dual method is tried first; above, its multipliers are too badly scaled.
 _STEEPEST = 3.0
 #: Limits of the largest activation count as active from this multiplier on; those of a frame sum to 1.
 _ACTIVE = 1e-4

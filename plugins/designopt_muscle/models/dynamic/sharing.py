@@ -42,7 +42,7 @@ from designopt_muscle.models.sharing_inputs import SharingScenario
 from designopt_muscle.models.trial import Trial, TrialFrames, bundled_file, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model
 
-#: On the cost that has no minimum as the mesh refines: what equals the activation there is one excitation alone.
+#: Remark on a cost that has no minimum as the mesh refines: only one excitation there equals the activation.
 _FREE_START = (
     "the first activations are free and the cost has excitations alone: on finer meshes activation at the start costs"
     " ever less, without a limit; set 'effort: activation', or judge only times well after the start"
