@@ -96,7 +96,7 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
 
 
 def _reason(contents: FolderContents) -> str:
-    return "".join(f"\n  {file}: {reason}" for file, reason in contents.unused.items())
+    return "".join(f"\n  {file}: {reason}" for file, reason in contents.unused_files.items())
 
 
 def _prefix(folder: Path, target: Path, contents: FolderContents) -> tuple[str, str]:
@@ -313,7 +313,7 @@ def _with_loads(
     for scenario in scenarios:
         if scenario not in with_loads:
             file = str(scenario.get("recording") or scenario.get("motion")).removeprefix(prefix)
-            contents.unused[file] = (
+            contents.unused_files[file] = (
                 "has neither force plates nor a table of ground reactions, as other trials have; its angles need a"
                 " study with until: angles"
             )
@@ -329,7 +329,7 @@ def _filter(folder: Path, contents: FolderContents, assumptions: list[str]) -> d
         if cutoff > 0.0:
             assumptions.append(f"filter of the coordinates at {cutoff:g} Hz by {name}; without effect here: {without}")
             return {"cutoff": f"{cutoff:g} Hz"}
-        contents.unused[name] = "has no cut-off of the coordinates; 6 Hz is used"
+        contents.unused_files[name] = "has no cut-off of the coordinates; 6 Hz is used"
     return {}
 
 

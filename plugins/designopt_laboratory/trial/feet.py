@@ -208,7 +208,7 @@ def plate_title(plate: ForcePlate) -> str:
 
 def _beside_contacts(plate: ForcePlate, load: PlateLoad, time: Floats) -> list[str]:
     """A note on what a plate measures beside its contacts, which counts as no load."""
-    inside = (time >= plate.time[0]) & (time <= plate.time[-1]) & ~load.loaded
+    inside = (time >= plate.time[0]) & (time <= plate.time[-1]) & ~load.is_loaded
     force = np.where(inside, np.interp(time, plate.time, np.nan_to_num(plate.normal_force)), 0.0)
     if not len(force) or force.max() < _LEAST_LEFT_OUT:
         return []

@@ -172,7 +172,7 @@ def read_trial(
     part = frames or TrialFrames()
     cutoff, times, window = part.cutoff, part.times, part.window
     is_computed = dynamics is not None and dynamics.gives_moments
-    remarks = trial_notes(skeleton, motion, moments, computed=is_computed, cutoff=cutoff)
+    remarks = trial_notes(skeleton, motion, moments, computes_moments=is_computed, cutoff=cutoff)
     table, free = _motion_table(skeleton, motion, cutoff)
     coordinate_values = np.column_stack([table.column(name) for name in free])
     sample_times = table.time
@@ -271,20 +271,20 @@ def _motion_table(model: OsimModel, motion: InputFile, cutoff: float | None) -> 
 
 
 def trial_notes(
-    model: OsimModel, motion: InputFile, moments: InputFile | None, *, computed: bool, cutoff: float | None
+    model: OsimModel, motion: InputFile, moments: InputFile | None, *, computes_moments: bool, cutoff: float | None
 ) -> list[str]:
     """Notes on the tables of a trial: of their readers, and on columns and coordinates without each other.
 
-    Net moments are `computed` or in `moments`, by default in `motion`; the motion is filtered at `cutoff` (Hz). Raises
-    `TrialError` for unusable tables and for misspelt columns.
+    Net moments are computed (`computes_moments`) or in `moments`, by default in `motion`; the motion is filtered at
+    `cutoff` (Hz). Raises `TrialError` for unusable tables and for misspelt columns.
     """
     table, _ = _motion_table(model, motion, cutoff)
     if not present_coordinates(table, model.free):
         raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{model.name}'")
     notes = [*(f"{motion.name}: {note}" for note in table.notes)]
-    notes += motion_notes(table, motion.name, model, moments=moments is None and not computed)
+    notes += motion_notes(table, motion.name, model, moments=moments is None and not computes_moments)
     notes += [f"{motion.name}: {note}" for note in pose_notes(table, model)]
-    if not computed:
+    if not computes_moments:
         source = table if moments is None else read_trial_table(moments)
         file = moments or motion
         if moments is not None:

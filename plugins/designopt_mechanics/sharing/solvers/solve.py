@@ -55,7 +55,7 @@ def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
 
 
 def _by_kernel(formulation: Formulation, solve_compiled: Kernel) -> FrameSolutions:
-    """All frames by the compiled method, and what it leaves is_unsolved by the interior-point method."""
+    """All frames by the compiled method, and what it leaves unsolved by the interior-point method."""
     solutions = solve_compiled(formulation)
     x, multipliers, iterations = solutions.x, solutions.multipliers, solutions.iterations
     is_unsolved = solutions.outcomes == Outcome.UNSOLVED

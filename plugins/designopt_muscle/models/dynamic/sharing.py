@@ -293,7 +293,7 @@ class DynamicSharingModel:
         notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
         if self.effort == "excitation" and self.effort_weight > 0.0:
             notes.append(_FREE_START)
-        return notes + trial_notes(skeleton, motion, moments, computed=False, cutoff=self.cutoff)
+        return notes + trial_notes(skeleton, motion, moments, computes_moments=False, cutoff=self.cutoff)
 
     def _read(
         self, motion: InputFile, moments: InputFile | None, emg: InputFile | None, fibres: InputFile | None
