@@ -214,7 +214,7 @@ def weight_sensitivity(
     samples: int = 2 * SAMPLES,
     seed: int = 0,
 ) -> Floats:
-    """For each design (n,), the share of all weight vectors for which it is chosen.
+    """The share (n,) of all weight vectors for which each design is chosen.
 
     `samples` weight vectors are drawn uniformly from the simplex (Dirichlet distribution with all parameters 1). Raises
     `ValueError` for too few samples.

@@ -232,7 +232,7 @@ def _kind(mode: int) -> str:
     return next((words for test, words in kinds if test(mode)), "something else")
 
 
-#: On a worker: returns a file with the content of a digest.
+#: Returns a file with the content of a digest, on a worker.
 _fetch: Callable[[str], Path] | None = None
 
 

@@ -80,7 +80,7 @@ TERMS = {
     "observed", "shared", "based",
 }
 # fmt: on
-EMPTY_NAMES = {"designopt": 41, "plugins": 46}
+EMPTY_NAMES = {"designopt": 37, "plugins": 34}
 
 
 @pytest.mark.parametrize("folder", EMPTY_NAMES)

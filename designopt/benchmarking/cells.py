@@ -45,7 +45,7 @@ class BenchmarkCell:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What identifies the cell in a benchmark."""
+        """The key of the cell in a benchmark."""
         return self.problem, self.solver, self.seed
 
     def store(self, folder: Path) -> Path:
@@ -93,7 +93,7 @@ class Benchmark:
 
 
 class CellState(Enum):
-    """What the store of a cell holds."""
+    """The state of the store of a cell."""
 
     ABSENT = "not begun"
     BEGUN = "begun"

@@ -331,7 +331,7 @@ def _tests(scores: BenchmarkScores, several: Sequence[MedianTable]) -> list[Sect
 
 
 def _statement(scores: BenchmarkScores) -> Section:
-    """What was compared: the problems with their limits, the solvers with their settings."""
+    """The compared problems with their limits, and the solvers with their settings."""
     benchmark = scores.benchmark
     problems = tuple(
         (
@@ -363,7 +363,7 @@ def _amount(objective: Objective, value: float) -> str:
 
 
 def _runs(scores: BenchmarkScores, failures: Mapping[tuple[str, str, int], str], command: str) -> Section:
-    """What a solver costs, incomplete runs, and how to repeat."""
+    """The costs of the solvers, incomplete runs, and the command that repeats the benchmark."""
     spent: dict[str, dict[tuple[str, int], float]] = {}
     for r in scores.records:
         if math.isfinite(r.search_ms):

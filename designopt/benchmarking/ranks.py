@@ -92,7 +92,7 @@ def pair_tests(medians: Floats) -> list[PairTest]:
 
 
 def behind_best(values: list[Floats]) -> tuple[int | None, NDArray[np.bool_]]:
-    """On one problem: the number of the solver with the largest median of `values`, scores (runs,) of each, None if it
+    """The number of the solver with the largest median of `values`, scores (runs,) of each on one problem, None if it
     is 0 or no other solver has runs; and which others (k,) are significantly worse by the one-sided rank test of Mann &
     Whitney with Holm's correction."""
     medians = [float(np.median(v)) if len(v) else -np.inf for v in values]

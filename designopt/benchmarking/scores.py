@@ -25,7 +25,7 @@ from designopt.study.study import Objective
 BEYOND = 0.1
 #: Score of a first design that is the best value, and problems in a sentence.
 _AT_BEST, NAMED = 0.9999, 4
-#: What of a problem may be taken from its runs, with the key of the benchmark file that states it.
+#: Properties of a problem that may be taken from its runs, with the keys of the benchmark file that state them.
 KEYS = {"reference point": "'reference'", "best value": "'best'", "largest hypervolume": "'best'"}
 #: Excess of a score over 1 that is rounding.
 _SAME_SCORE = 1e-9

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from designopt.report.comparison.study_edit import StudyEdit
 
 F = Callable[..., Any]
-#: What to do with an edited study whose store exists: ask, or one of the options.
+#: The way with an edited study whose store exists: to ask, or one of the options.
 Way = Literal["rescore", "beside", "replace"] | None
 
 _HELP = {

@@ -30,7 +30,7 @@ Identity = tuple[int, str, str]
 
 
 def identity(evaluation: PendingEvaluation) -> Identity:
-    """What identifies an evaluation in the table; neighbours of one design are numbered."""
+    """The identity of an evaluation in the table; neighbours of one design are numbered."""
     kind = f"{evaluation.kind} {evaluation.scenario_index}" if evaluation.kind == "neighbour" else evaluation.kind
     return evaluation.number, evaluation.scenario, kind
 

@@ -10,7 +10,7 @@ from designopt import plugin
 from designopt.cli.exit import WRONG_INPUT, fail
 from designopt.files import InputFile
 
-#: By template, the model whose studies are written from a folder.
+#: The model, by template, whose studies are written from a folder.
 FOLDER_MODELS = {"laboratory": "laboratory_trial"}
 
 

@@ -20,7 +20,7 @@ from designopt.plugin import ExportPlugin, Use
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-#: Of a format that writes more files only the first has a line, and at most so many others are named.
+#: A format that writes more files has one line, for the first; it names at most so many others.
 LISTED, NAMED = 4, 12
 
 

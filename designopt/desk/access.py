@@ -11,8 +11,8 @@ from pathlib import Path
 
 #: The address on which the desk listens.
 LISTENING = "127.0.0.1"
-#: What only Linux has, and its lists of connections with the user at each end; in the second one, addresses of IPv4
-#: follow the words of the prefix ``::ffff:0:0/96``.
+#: A folder that only Linux has, and its lists of connections with the user at each end; in the second list, addresses
+#: of IPv4 follow the words of the prefix ``::ffff:0:0/96``.
 KERNEL = Path("/proc/self")
 CONNECTIONS = {
     Path("/proc/net/tcp"): "",

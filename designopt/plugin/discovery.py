@@ -183,7 +183,8 @@ def _sorted_parts(name: str) -> str:
 
 
 def _likeness(matcher: difflib.SequenceMatcher[str], name: str) -> float:
-    """From 0 to 1, of `name` and the matcher's second text; 0 where quickly known bounds of it are below `_CLOSE`."""
+    """The likeness of `name` and the second text of the matcher, from 0 to 1; 0 where a quick bound of it is below
+    `_CLOSE`."""
     matcher.set_seq1(name)
     if matcher.real_quick_ratio() < _CLOSE or matcher.quick_ratio() < _CLOSE:
         return 0.0

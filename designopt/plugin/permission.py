@@ -45,7 +45,7 @@ class ForeignCode:
 
 @dataclass(frozen=True)
 class Permission:
-    """What a model may run, with the limits of an evaluation.
+    """The programs that a model may run, with the limits of an evaluation.
 
     `programs` are the allowed names with their paths, "" for a program to be found on PATH; a model receives resolved
     paths. `timeout` is the time limit of an evaluation (s), None for no limit. `keeps_failed` names the arrays that are

@@ -60,7 +60,7 @@ class Problem(Statement):
 
     @cached_property
     def first_occurrence(self) -> tuple[int, ...]:
-        """For each scenario the index of the first one with the same conditions, usually itself: the two share
+        """The index of the first scenario with the same conditions, for each scenario; usually itself. The two share
         evaluations."""
         first: dict[bytes, int] = {}
         return tuple(first.setdefault(identity, s) for s, identity in enumerate(self._keys.scenarios))

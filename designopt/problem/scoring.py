@@ -91,7 +91,7 @@ def _aggregate_scenarios(use: Use[AggregationPlugin], values: Floats) -> Floats:
 
 
 def numbers(plugin: AggregationPlugin, result: Any, shape: tuple[int, ...], expectation: str) -> Floats:
-    """What an aggregation `result` as an array of `shape`. Raises `PluginFailed` if it is something else."""
+    """The `result` of an aggregation as an array of `shape`. Raises `PluginFailed` if it is something else."""
     try:
         array = np.asarray(result, dtype=float)
     except (TypeError, ValueError):

@@ -244,7 +244,7 @@ def _having(result: Result, name: str) -> str:
 
 
 def sentences(result: Result, row: int) -> Iterator[str]:
-    """What the notable outputs of one design count, a sentence each after the name of its scenario."""
+    """The sentences on what the notable outputs of one design count, each after the name of its scenario."""
     arrays = [o.quantity.listed_by for o in result.problem.model.plugin.outputs.values() if o.quantity]
     for k, scenario in enumerate(result.problem.scenarios):
         for array in filter(None, arrays):

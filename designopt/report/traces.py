@@ -81,7 +81,7 @@ def selected(
 
 
 def _changing(plots: Sequence[Sequence[Trace]]) -> list[list[str]] | None:
-    """By trace, the differences between the plots; None if they have other traces."""
+    """The differences between the plots by trace; None if their traces are not alike."""
     if len({len(plot) for plot in plots}) > 1:
         return None
     changed_names = []

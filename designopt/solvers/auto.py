@@ -79,7 +79,7 @@ class Auto:
         self.choice(problem).use.build().check(problem)
 
     def minimum_budget(self, problem: Problem) -> int:
-        """That of the chosen solver."""
+        """The minimum budget of the chosen solver."""
         choice = self.choice(problem)
         has = find("solver", choice.name).has_minimum_budget
         return int(choice.use.build().minimum_budget(problem)) if has else 0

@@ -42,16 +42,17 @@ class Influence:
 
     Sobol': ``first`` and ``total`` with ``first_confidence`` and ``total_confidence`` (half-widths), and with second
     order ``second`` and ``second_confidence`` (d, d), filled above the diagonal. Morris: ``mu``, ``mu_star``,
-    ``mu_star_confidence``, ``sigma`` in the output's unit. Of `blocks`, `used` are complete. Without numbers,
-    `measures` is empty and `undefined` gives the reason in a sentence.
+    ``mu_star_confidence``, ``sigma`` in the output's unit. Of `blocks`, `complete_blocks` have all
+    results. Without numbers,
+    `measures` is empty and `undefined_reason` gives the reason in a sentence.
     """
 
     output: str
     unit: str
     blocks: int
-    used: int
+    complete_blocks: int
     measures: Mapping[str, Floats] = field(default_factory=dict)
-    undefined: str = ""
+    undefined_reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:
 
 
 class ReplayError(StoreError):
-    """On resume the solver requested something other than the journal's record."""
+    """The solver requested something other than the record of the journal when a run was resumed."""
 
 
 class BudgetError(StoreError):

@@ -253,8 +253,8 @@ class Result:
         compromise without rules, the best design of a single objective.
 
         If fewer than `ENOUGH` of its neighbours within the tolerances meet all limits, it is the most robust design
-        other than the baseline, provided that at least `ENOUGH` of that one's do. None without a feasible design; see
-        also `first_choice`.
+        other than the baseline, provided that at least `ENOUGH` of the neighbours of that design do. None without a
+        feasible design; see also `first_choice`.
         """
         return self._choices.recommended()
 
@@ -282,8 +282,8 @@ class Result:
         return activity.attained_bounds(self.problem.space, self.outcomes.X[self._rows_or_front(rows)], near)
 
     def constraint_activity(self, rows: Rows | None = None) -> list[Activity]:
-        """For each constraint the share of designs (default: the front) at its limit, the share beyond, and the
-        smallest margin in its unit."""
+        """The share of designs (default: the front) at the limit of each constraint, the share beyond, and the smallest
+        margin in its unit."""
         return activity.constraint_activity(self.problem, self.outcomes, self._rows_or_front(rows))
 
     def _rows_or_front(self, rows: Rows | None) -> NDArray[np.int64]:
@@ -332,7 +332,7 @@ class Result:
         if self.stored is not None:
             return self.stored.tolerated()
         study = (self.original or self).study
-        if study.tolerances is None or study.tolerances.neighbours == 0:  # recorded ones are not asked for either
+        if study.tolerances is None or study.tolerances.neighbours == 0:  # neighbours on record are not shown either
             return None
         problems, rows = (self.recorded_problem, self.problem), self._record
         with self._journal() as journal, scoring(self.path):
@@ -366,7 +366,7 @@ class Result:
 
     @cached_property
     def better_motions(self) -> Mapping[int, float]:
-        """By row, the objective of the motion that a program found for a design, where it is better than that of the
+        """The objective of the motion that a program found for a design, by row, where it is better than that of the
         model's own evaluation; none after `with_changes`, for which programs have other objectives."""
         if self.stored is not None:
             return self.stored.better_motions

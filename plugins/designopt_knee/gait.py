@@ -29,7 +29,7 @@ from designopt_knee.gait_checks import (
 )
 from designopt_knee.gait_file import GaitFile, numbers, parse, refused
 
-#: What drives the leg, in the order of the data of the equations of motion.
+#: Signals that drive the leg, in the order of the data of the equations of motion.
 DRIVING = ("hip_x", "hip_y", "thigh", "ankle")
 SIGNALS = ("hip_x", "hip_y", "thigh", "knee", "ankle")
 CYCLE_COLUMNS = (

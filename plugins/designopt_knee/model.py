@@ -42,10 +42,10 @@ _WALK_CYCLES = 2
 _FLEXIONS = np.arange(0.0, 111.0, 2.0)  # deg, of the path of the instant centre
 _CONTACT_FORCE = 1.0  # N, heel and toe together, from which the foot counts as on the ground
 
-#: So many walks of scenarios are kept.
+#: Maximum number of walks of scenarios in the cache.
 _WALKS = 64
 
-#: What stands for the multiplier of a motion that was not found.
+#: Value of the multiplier of a motion that was not found.
 NO_MOTION = 999.0
 
 #: Bytes of a file with one gait cycle: some thousand times a usual one.
@@ -108,7 +108,7 @@ class FourBarKnee:
     starts: Annotated[int, Q("", "initial states; the worst rho decides", ge=1, le=100)] = 1
     shooting: Annotated[
         bool,
-        Q("", "take the motion that repeats by Newton's method as soon as the walk settles; else simulate all cycles"),
+        Q("", "find the periodic motion by Newton's method as soon as the walk settles; else simulate all cycles"),
     ] = True
     stop_when_periodic: Annotated[
         bool, Q("", "instead of shooting, simulate until analysis_cycles after two equal cycles")
@@ -119,7 +119,7 @@ class FourBarKnee:
     )
     method: Annotated[Literal["rosenbrock4", "lsoda"], Q("", "integrator")] = "rosenbrock4"
     relative_tolerance: Annotated[float, Q("", "of the integration", gt=0, le=1e-2)] = 3e-6
-    absolute_tolerance: Annotated[float, Q("rad", "of the integration; of rates 100 times as much", gt=0, le=1e-2)] = (
+    absolute_tolerance: Annotated[float, Q("rad", "of the integration; 100 times as much for rates", gt=0, le=1e-2)] = (
         1e-7
     )
     max_steps: Annotated[int, Q("", "maximum number of integrator steps", ge=1)] = 400_000
@@ -129,7 +129,7 @@ class FourBarKnee:
 
     _gait: Gait = field(init=False, repr=False, compare=False)
     _integrators: Any = field(init=False, repr=False, compare=False)
-    #: Of scenarios with a walk of their own: the model on it; integrators by the harmonics of the gait.
+    #: The model on the walk of each scenario that has one; integrators by the harmonics of the gait.
     _walks: dict[tuple[Any, ...], Self] = field(init=False, repr=False, compare=False)
     _cached: dict[int, Any] = field(init=False, repr=False, compare=False)
     _walk_remarks: dict[tuple[Any, ...], list[str]] = field(init=False, repr=False, compare=False, default_factory=dict)

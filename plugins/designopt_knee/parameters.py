@@ -168,7 +168,7 @@ PARAMETER_SETS: Mapping[str, Mapping[str, SourcedValue]] = {
 #: The damper in the equations of motion.
 DAMPER = ("stiffness", "damping", "extension_damping", "quadratic_damping")
 
-#: What the equations of motion take, in their order: the checked parameters and what `complete` derives from them.
+#: Arguments of the equations of motion, in their order: the checked parameters and what `complete` derives from them.
 EQUATION_PARAMETERS = (*typing.get_type_hints(KneeParameters), *DAMPER, "damper_phase")
 
 

@@ -25,7 +25,8 @@ from designopt_knee.posture import (
 #: Least and greatest depth (m) of the sole below the ground in the recorded posture, rigid ground taken away. A slow
 #: walk ended with `linkage_limit` from 48 mm on with every damper tried, and up to 40 mm with none.
 _ABOVE, _BELOW = 5e-3, 0.045
-#: That depth (m) of the bundled walk with the legs of the parameter sets, and factors on lengths tried to reach it.
+#: Depth (m) of the sole in the bundled walk with the legs of the parameter sets, and the range of factors on lengths
+#: that are tried to reach it.
 _FITTING, _FACTORS = 8.5e-3, (0.6, 1.4)
 #: Distance of the walking speed from the foot's speed in stance, relative to the latter, from which on it is doubtful
 #: (the bundled walk has 0.14), and factor between them, either way, from which on it is refused.
@@ -194,7 +195,7 @@ def check_walk(gait: Gait, g: Mapping[str, float]) -> None:
 
 
 def _speeds_differ(gait: Gait, speed: float) -> str:
-    """That the foot moves at another `speed` (m/s) in stance than the gait, with the likely cause."""
+    """A sentence for a foot whose `speed` (m/s) in stance is not that of the gait, with the likely cause."""
     if abs(gait.belt_speed - _KMH * speed) < _SAME_SPEED * gait.belt_speed:
         cause = f"is it in km/h? Divide by 3.6: {gait.belt_speed / _KMH:.2f} m/s"
     else:

@@ -12,7 +12,8 @@ from designopt.plugin import Quantity as Q
 
 
 class AssumedErrors(TypedDict, total=False):
-    """What is not known exactly, as values of a design (for sensitivity indices) or of scenarios (for bands).
+    """Assumed errors of quantities that are not known exactly, as values of a design (for sensitivity indices) or of
+    scenarios (for bands).
 
     Factors of design and scenario multiply, their lengths add as squares.
     """

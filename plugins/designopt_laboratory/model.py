@@ -39,8 +39,8 @@ _KEPT_POSES = 4
 
 @dataclass(frozen=True)
 class PoseSettings:
-    """What the poses of a trial depend on: errors of markers, a factor on the `size` of the model, and the `weight` of
-    some markers."""
+    """The settings on which the poses of a trial depend: errors of markers, a factor on the `size` of the model, and
+    the `weight` of some markers."""
 
     errors: MarkerErrors
     size: float
@@ -57,7 +57,7 @@ class ReadTrial:
 
 @model("laboratory_trial", version=3, arrays=ARRAYS)
 class LaboratoryTrial:
-    """From markers or coordinates and force plates to joint angles, moments, muscle forces and joint loads.
+    """Joint angles, moments, muscle forces and joint loads from markers (or coordinates) and force plates.
 
     The steps are those of a laboratory with OpenSim: scaling of a generic model to a static pose, inverse kinematics,
     a filter, inverse dynamics, static sharing among the muscles, joint reactions. `until` names the last one. Plates
@@ -181,7 +181,7 @@ class LaboratoryTrial:
         return mistakes
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the readers of the files left out or assumed."""
+        """Sentences on what the readers of the files left out or assumed."""
         with _as_mistakes(conditions):
             files = self._read(conditions)
             loads = [] if self.until == "angles" else record_notes(files, files.window, self.feet)
@@ -312,7 +312,7 @@ class LaboratoryTrial:
 
 
 def _marker_errors(values: Mapping[str, Any], conditions: Mapping[str, Any]) -> MarkerErrors:
-    """Of design and scenario together; the seed is that of the scenario unless only the design has one."""
+    """The errors of design and scenario together; the seed is that of the scenario unless only the design has one."""
     sizes = {name: float(np.hypot(values[name], conditions[name])) for name in ("skin", "placement")}
     seed = int(conditions["seed"]) if values["seed"] == 1 else int(values["seed"])
     if not any(sizes.values()):

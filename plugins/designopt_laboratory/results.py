@@ -69,7 +69,7 @@ class TrialResults:
 
     @cached_property
     def _judgement(self) -> list[str]:
-        """What residuals, reserves and activations say about the trial."""
+        """Sentences on the residuals, reserves and activations of the trial."""
         notes = residual_notes(self._residual_shares)
         return notes if self.steps.sharing is None else notes + sharing_notes(self.steps.sharing, self._counted_frames)
 
@@ -87,12 +87,12 @@ class TrialResults:
 
     @cached_property
     def _doubts(self) -> list[str]:
-        """What is doubtful in the trial."""
+        """Sentences on what is doubtful in the trial."""
         return list(dict.fromkeys([*self.steps.doubts, *self._judgement, *self.cycles.lacking, *self._gaps]))
 
     @cached_property
     def _notes(self) -> list[str]:
-        """What is doubtful, and what was read, assumed and left out."""
+        """Sentences on what is doubtful, and on what was read, assumed and left out."""
         return list(dict.fromkeys([*self._doubts, *self.steps.notes, *self.cycles.notes]))
 
     @cached_property

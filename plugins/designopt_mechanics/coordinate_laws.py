@@ -22,7 +22,7 @@ class CoordinateLawError(PartError):
 
 @dataclass(frozen=True, eq=False)
 class CoordinateLaw:
-    """What acts along one coordinate z, in units of its generalised force (N m or N) and of the coordinate.
+    """The force law of one coordinate z, in units of its generalised force (N m or N) and of the coordinate.
 
     The force is -`damping` dz, minus `friction` dz / sqrt(dz^2 + w^2) with w the `friction_speed` (Coulomb friction,
     smooth over this speed: below it the coordinate creeps), minus `stiffness` (z - `rest`). Beyond the `stops` (lowest
@@ -62,7 +62,7 @@ class CoordinateLaw:
             raise CoordinateLawError("stops", "need a range of the coordinate")
 
     def force(self, z: Any, dz: Any) -> Any:
-        """On the coordinate."""
+        """The generalised force on the coordinate."""
         force = -self.stiffness * (z - self.rest) - self.damping * dz
         if is_not_zero(self.friction):
             force -= self.friction * dz / ca.sqrt(dz**2 + self.friction_speed**2)

@@ -14,7 +14,7 @@ from designopt_mechanics.body import PartError, is_number, vector
 
 logger = logging.getLogger(__name__)
 
-#: What a joint variable is: a number, the name of a coordinate, or a function of the coordinates by name.
+#: A joint variable: a number, the name of a coordinate, or a function of the coordinates by name.
 Value: TypeAlias = float | str | Callable[[Mapping[str, Any]], Any]
 
 #: Axes this far from unit length are normalised without a word, with a warning, or not at all.

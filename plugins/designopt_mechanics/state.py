@@ -31,7 +31,8 @@ class JointStep:
     frame: Frame | None
 
     def effort(self, axes: Any, moment: Any) -> Any:
-        """What `moment` (3, 1) does to `angle`; `axes` (3, k) are its `axis` in the moment's axes."""
+        """The generalised force of `moment` (3, 1) at `angle`; `axes` (3, k) are its `axis` in the axes of the
+        moment."""
         return ca.dot(axes, moment) if axes.shape[1] == 1 else axes.T @ moment
 
 
@@ -139,7 +140,7 @@ class TreeState:
 
 
 def joint_slopes(tree: Tree) -> dict[str, Any]:
-    """Of each frame the derivatives (v, m) of its v joint variables by the coordinates, as functions of these."""
+    """The derivatives (v, m) of the v joint variables of each frame by the coordinates, as functions of these."""
     z = ca.SX.sym("z", len(tree.names))
     coordinates = _by_name(tree, z)
     slopes = {}
@@ -150,7 +151,7 @@ def joint_slopes(tree: Tree) -> dict[str, Any]:
 
 
 def coordinates_by_frame(tree: Tree) -> dict[str, set[int]]:
-    """Of each frame the indices of the coordinates that its own motions follow."""
+    """The indices of the coordinates that the own motions of each frame follow."""
     return {name: set(slopes.sparsity_out(0).get_col()) for name, slopes in joint_slopes(tree).items()}
 
 

@@ -45,7 +45,7 @@ class Coordinate:
 
     @property
     def effort_unit(self) -> str:
-        """Of its generalised force: work per displacement."""
+        """The unit of its generalised force: work per displacement."""
         return "N" if self.unit == "m" else "N m"
 
 

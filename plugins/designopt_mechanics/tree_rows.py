@@ -93,7 +93,7 @@ class TreeRows:
     def joint_forces(
         self, z: ArrayLike, dz: ArrayLike, ddz: ArrayLike, loads: Mapping[str, ArrayLike] | None = None
     ) -> dict[str, Floats]:
-        """Of each frame (n, 6) force and moment from the frame before it, about its origin, in the ground's axes.
+        """Force and moment (n, 6) on each frame from the frame before it, about its origin, in the axes of the ground.
 
         Raises `TreeError` for frames that joint functions couple: a loop of bodies has forces that do not follow from
         the tree (see `couplers`).

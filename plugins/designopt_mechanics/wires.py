@@ -17,7 +17,8 @@ from designopt_mechanics.tree import Point
 
 @dataclass(frozen=True)
 class Wire:
-    """From the first of `points` through the others to the last; an `SurfaceWrap` between two of them is a surface.
+    """A wire from the first of `points` through the others to the last; a `SurfaceWrap` between two of them is a
+    surface.
 
     `points` are then the points alone, and `overs` the surfaces between each and the next. Raises `ValueError` for less
     than two points, for a wire on one frame only, whose length is constant, and for surfaces at its ends, or several

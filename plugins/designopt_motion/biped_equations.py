@@ -25,9 +25,9 @@ from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 
 GRAVITY = 9.81
-#: Of the robot RABBIT: Westervelt, Grizzle, Koditschek, IEEE Trans. Automatic Control 48 (2003) 42, as used by Kelly,
-#: SIAM Review 59 (2017) 849, section 6: mass (kg), moment of inertia about the centre of mass (kg m^2), length (m), and
-#: distance (m) of the centre of mass from the upper joint; of the trunk from its upper end.
+#: Numbers of the robot RABBIT: Westervelt, Grizzle, Koditschek, IEEE Trans. Automatic Control 48 (2003) 42, as used by
+#: Kelly, SIAM Review 59 (2017) 849, section 6: mass (kg), moment of inertia about the centre of mass (kg m^2), length
+#: (m), and distance (m) of the centre of mass from the upper joint; that of the trunk is from its upper end.
 SHIN = {"mass": 3.2, "inertia": 0.93, "length": 0.4, "centre": 0.128}
 THIGH = {"mass": 6.8, "inertia": 1.08, "length": 0.4, "centre": 0.163}
 TRUNK = {"mass": 20.0, "inertia": 2.22, "length": 0.625, "centre": 0.2}

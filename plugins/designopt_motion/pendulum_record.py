@@ -84,7 +84,8 @@ class PendulumRecord:
         _ = self._measurements
 
     def remarks(self, conditions: Swing) -> list[str]:
-        """What a look at the record shows: a column without a unit, or an angle in another one than it says."""
+        """Sentences on what a look at the record shows: a column without a unit, an angle in another unit than its
+        heading says."""
         unit, largest = (
             self._record.units.get("angle", ""),
             float(np.nanmax(np.abs(self._measurements.values["angle"]))),

@@ -10,7 +10,7 @@ from typing import Any
 from designopt.lazy import casadi as ca
 from designopt.models import Condition, Final, Integral, Parameter, Peak, Series, Setting, State, motion
 
-#: So many widths on either side of its middle a bump is flat to 1e-11 of its height.
+#: Number of widths from its middle at which a bump is flat to 1e-11 of its height.
 _REACH = 5.0
 
 

@@ -26,7 +26,8 @@ _LEAST_HEAT = 1.0
 
 @dataclass(frozen=True, eq=False)
 class FibreState:
-    """Of k muscles in n frames: `activation` (n, k), `force` (n, k) N of the active fibre along it, `fibres`."""
+    """The fibres of k muscles in n frames: `activation` (n, k), `force` (n, k) N of the active fibre along it,
+    `fibres`."""
 
     activation: Floats
     force: Floats

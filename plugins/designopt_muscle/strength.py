@@ -23,9 +23,9 @@ _BALANCED = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Fibres:
-    """Of k muscles in n frames, all (n, k): `length` in optimal lengths, `speed` in maximum speeds of shortening (0
-    with an elastic tendon), cosine of the pennation, and the strain of the tendon (0 when rigid). `overloaded_muscles`
-    names muscles that no tendon force in the range of the curves balances in some frame."""
+    """The fibres of k muscles in n frames, all (n, k): `length` in optimal lengths, `speed` in maximum speeds of
+    shortening (0 with an elastic tendon), cosine of the pennation, and the strain of the tendon (0 when rigid).
+    `overloaded_muscles` names muscles that no tendon force in the range of the curves balances in some frame."""
 
     names: tuple[str, ...]
     length: Floats
@@ -59,7 +59,7 @@ def strengths(
     passive: bool = False,
     curves: Literal["opensim", "publication"] = "opensim",
 ) -> tuple[Muscles, Fibres]:
-    """What `muscles` can do with paths of `lengths` and `speeds` (n, k), and the state of their fibres.
+    """The strengths of `muscles` with paths of `lengths` and `speeds` (n, k), and the state of their fibres.
 
     On a ``rigid`` tendon the fibre follows the path; with an ``equilibrium`` tendon fibre and tendon at activation 1
     hold each other at rest, and the force does not depend on the speed. Without `passive` the passive force is left

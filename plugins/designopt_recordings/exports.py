@@ -179,7 +179,7 @@ def _recording(trajectory: _Trajectory, name: str, declaration: Array, values: N
 
 @contextmanager
 def _as_export_errors(trajectory: _Trajectory) -> Iterator[None]:
-    """What cannot be written is reported as an `ExportError` about this evaluation."""
+    """Turn errors of writing into an `ExportError` about this evaluation."""
     try:
         yield
     except RecordingError as problem:

@@ -67,7 +67,8 @@ class MarkerFilter:
     max_gap: Annotated[float, Q("s", "that is interpolated", ge=0)] = 0.2
 
     def remarks(self, conditions: RecordedTrial) -> list[str]:
-        """What the reader of the trial left out or assumed; why a trial cannot be read, which costs its scenario."""
+        """Sentences on what the reader of the trial left out or assumed, and on a trial that cannot be read, whose
+        scenario fails."""
         trial = conditions["trial"]
         try:
             return [f"{trial.name}: {note}" for note in read_recording(trial).notes]

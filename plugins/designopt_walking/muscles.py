@@ -23,8 +23,8 @@ SHARPNESS = 0.1
 
 @dataclass(frozen=True, eq=False)
 class MuscleStates:
-    """Of k muscles in the order of `muscles`, columns (k, 1) of CasADi expressions; c of them, those of the names
-    `compliant`, have compliant tendons.
+    """The states of k muscles in the order of `muscles`, columns (k, 1) of CasADi expressions; c of them, those of the
+    names `compliant`, have compliant tendons.
 
     Symbols: `activation`, `excitation`, and of the compliant tendons (c, 1) `tendon_force`, in maximum isometric
     forces, and its `force_rate` (1/s). `length` (m) and `speed` (m/s, lengthening) of the paths, `arms` (m, k) their
@@ -101,7 +101,7 @@ def muscle_states(
     )
 
 
-#: What `_fibre` and `_tendon` have of each muscle.
+#: The values of `_fibre` and `_tendon` for each muscle.
 _FIBRE = ("fibre_length", "fibre_speed", "fibre_velocity", "active_force", "fibre_force", "force")
 _TENDON = ("tendon_strain", "tendon_speed", "tendon_energy")
 

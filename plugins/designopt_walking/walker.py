@@ -30,7 +30,7 @@ Friction = Annotated[Literal["smooth", "opensim"], Q("", "of the feet; opensim h
 
 @dataclass(frozen=True, eq=False)
 class DeviceForces:
-    """What a device adds to a walker: generalised forces `moments` (N m or N) by coordinate, as expressions.
+    """The forces that a device adds to a walker: generalised forces `moments` (N m or N) by coordinate, as expressions.
 
     `parameters` are design variables with their symbols and ranges, `controls` further controls (help torques, motors).
     """
@@ -74,7 +74,7 @@ class Walker:
 
     @property
     def mass(self) -> float:
-        """Of all bodies (kg)."""
+        """The mass (kg) of all bodies."""
         return float(sum(f.body.mass for f in self.state.tree.frames if f.body is not None))
 
     @property

@@ -187,22 +187,21 @@ def test_multipliers_of_bounds_belong_to_the_unscaled_cost():
     assert warm.iterations <= 4
 
 
-def test_a_steep_cost_is_solved_to_its_own_gradient():
-    """1e8 x^4 / 4 is divided by 1e6: a tolerance of 1e-4 alone would leave a gradient of 100."""
+@pytest.mark.parametrize(
+    ("power", "low", "tolerance"),
+    [
+        (4, -FREE, 1e-4),  # 1e8 x^4 / 4 is divided by 1e6: the tolerance alone would leave a gradient of 100
+        (1, 0.0, 1e-3),  # 1e8 x with x >= 0, divided by 1e6: the tolerance alone leaves a cost of 149
+    ],
+    ids=["gradient", "complementarity"],
+)
+def test_a_steep_cost_is_solved_to_its_own_accuracy(power, low, tolerance):
     x = ca.SX.sym("x", 1)
-    status, run = SmallProgram(x, 0.25e8 * x**4, x, limits=(-FREE, FREE)).searched([1.0], tolerance=1e-4)
+    program = SmallProgram(x, 1e8 / power * x**power, x, (low, FREE), (-FREE, FREE))
+    status, run = program.searched([1.0], tolerance=tolerance)
 
     assert status == SOLVED
-    assert abs(1e8 * run.iterate()[0].x[0] ** 3) <= 1.0
-
-
-def test_a_steep_cost_is_solved_to_its_own_complementarity():
-    """1e8 x with x >= 0, divided by 1e6: a tolerance of 1e-3 alone leaves a cost of 149."""
-    x = ca.SX.sym("x", 1)
-    status, run = SmallProgram(x, 1e8 * x, x, (0.0, FREE), (-FREE, FREE)).searched([1.0], tolerance=1e-3)
-
-    assert status == SOLVED
-    assert abs(1e8 * run.iterate()[0].x[0]) <= 1.0
+    assert abs(1e8 * run.iterate()[0].x[0] ** max(power - 1, 1)) <= 1.0
 
 
 def test_a_search_is_not_near_while_a_steep_row_is_violated():

@@ -173,7 +173,7 @@ def test_a_trial_without_a_usable_frame_says_why():
 
 def test_a_recording_without_positions_is_no_trial_of_a_folder(tmp_path):
     (tmp_path / "walk.trc").write_bytes(EMPTY.content)
-    assert contents_of(tmp_path).unused == {"walk.trc": "has no marker in any frame"}
+    assert contents_of(tmp_path).unused_files == {"walk.trc": "has no marker in any frame"}
 
 
 def test_a_trial_in_which_nothing_moves_is_no_static_pose_beside_one(tmp_path):
@@ -181,7 +181,7 @@ def test_a_trial_in_which_nothing_moves_is_no_static_pose_beside_one(tmp_path):
         (tmp_path / name).write_bytes(STANDING.trc())
     contents = contents_of(tmp_path)
     assert contents.statics == ["static.trc"]
-    assert contents.unused == {"walk_01.trc": "nothing moves in it, and the static pose is static.trc"}
+    assert contents.unused_files == {"walk_01.trc": "nothing moves in it, and the static pose is static.trc"}
     (tmp_path / "static.trc").unlink()
     assert contents_of(tmp_path).statics == ["walk_01.trc"]
 

@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 from designopt_mechanics.body import Body, BodyError
@@ -78,58 +79,43 @@ def test_a_coordinate_whose_reference_is_outside_of_its_range_is_refused() -> No
         Tree((Coordinate("knee", low=0.1, high=2.0),), ())
 
 
-def test_a_coordinate_that_moves_no_mass_is_named() -> None:
-    tree = Tree(
-        (Coordinate("a"), Coordinate("b")), (Frame("one", motions=(Rotate(Z, "a"),), body=Body(1.0, (1, 0, 0))),)
+def turning_body(*names: str, by: Any) -> Tree:
+    """A body that turns about Z, with these coordinates."""
+    return Tree(
+        tuple(Coordinate(name) for name in names),
+        (Frame("one", motions=(Rotate(Z, by),), body=Body(1.0, (1, 0, 0))),),
     )
-    with pytest.raises(TreeError, match="'b', mass: no mass moves with this coordinate"):
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (turning_body("a", "b", by="a"), "'b', mass: no mass moves with this coordinate"),
+        (
+            turning_body("a", "b", by=Affine({"a": 1.0, "b": 2.0})),
+            r"no mass moves along a [+-]1, b [+-]0.5 at a = 0, b = 0",
+        ),
+        (
+            turning_body("a", by=lambda z: z["a"] + ca.fabs(z["a"])),
+            r"'one', motions: a joint function jumps in its (slope|curvature) at a = 0",
+        ),
+        (
+            turning_body("a", by=lambda z: ca.sqrt(z["a"])),
+            "'one', motions: a joint function or its derivative is not finite at a = 0",
+        ),
+    ],
+    ids=["no mass", "the same motion", "kink", "not finite"],
+)
+def test_coordinates_without_a_regular_motion_are_named(tree: Tree, message: str) -> None:
+    with pytest.raises(TreeError, match=message):
         check(tree)
 
 
-def test_coordinates_that_do_the_same_are_named_with_the_direction_that_has_no_mass() -> None:
-    combined = Affine({"a": 1.0, "b": 2.0})
-    tree = Tree(
-        (Coordinate("a"), Coordinate("b")), (Frame("one", motions=(Rotate(Z, combined),), body=Body(1.0, (1, 0, 0))),)
-    )
-    with pytest.raises(TreeError, match=r"no mass moves along a [+-]1, b [+-]0.5 at a = 0, b = 0"):
-        check(tree)
-
-
-def test_a_joint_function_with_a_kink_is_found_at_the_place_that_is_tried() -> None:
-    import casadi as ca
-
-    tree = Tree(
-        (Coordinate("a"),),
-        (Frame("one", motions=(Rotate(Z, lambda z: z["a"] + ca.fabs(z["a"])),), body=Body(1.0, (1, 0, 0))),),
-    )
-    check(tree, [[0.5]])
-    with pytest.raises(TreeError, match=r"'one', motions: a joint function jumps in its (slope|curvature) at a = 0"):
-        check(tree)
-
-
-def test_a_joint_function_that_is_not_finite_is_found() -> None:
-    import casadi as ca
-
-    tree = Tree(
-        (Coordinate("a"),), (Frame("one", motions=(Rotate(Z, lambda z: ca.sqrt(z["a"])),), body=Body(1.0, (1, 0, 0))),)
-    )
-    with pytest.raises(TreeError, match="'one', motions: a joint function or its derivative is not finite at a = 0"):
-        check(tree)
+def test_a_joint_function_passes_away_from_its_kink() -> None:
+    check(turning_body("a", by=lambda z: z["a"] + ca.fabs(z["a"])), [[0.5]])
 
 
 def test_a_good_tree_passes() -> None:
-    tree = Tree(
-        (Coordinate("a"),), (Frame("one", motions=(Rotate(Z, Affine({"a": 0.5})),), body=Body(1.0, (1, 0, 0))),)
-    )
+    tree = turning_body("a", by=Affine({"a": 0.5}))
     check(tree)
     check(tree, np.linspace(-1.0, 1.0, 5)[:, None])
-
-
-@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
-def test_a_motion_by_a_number_that_is_not_finite_is_refused(bad: float) -> None:
-    for field, motion in {
-        "angle": lambda: Rotate((0.0, 0.0, 1.0), bad),
-        "distance": lambda: Slide((1.0, 0.0, 0.0), bad),
-    }.items():
-        with pytest.raises(MotionError, match=f"{field}: .* is not a finite number"):
-            motion()

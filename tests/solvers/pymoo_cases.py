@@ -28,7 +28,7 @@ def solved(solver, problem: Problem, budget: int, seed: int = 1, start: np.ndarr
 def run(solver, problem: Problem, budget: int, seed: int = 1, start: np.ndarray | None = None) -> InProcess:
     """The same for a budget that must be spent."""
     evaluate = solved(solver, problem, budget, seed, start)
-    assert evaluate.ended
+    assert evaluate.has_ended
     return evaluate
 
 

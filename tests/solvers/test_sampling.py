@@ -125,7 +125,7 @@ def test_points_that_break_a_relation_are_proposed_and_cost_nothing():
     evaluate = InProcess(problem, budget=10)  # 4 + 3 + 2 + 1 of the 16 keep the relation
     FullFactorial().solve(problem, evaluate, np.random.default_rng(), no_outcomes(problem))
     assert len(evaluate.X) == 16
-    assert not evaluate.ended
+    assert not evaluate.has_ended
 
 
 def test_combinations_of_inactive_parameters_are_one_design_at_its_first_place():

@@ -94,7 +94,7 @@ def test_indices_of_the_ishigami_function_are_those_of_its_closed_form():
     assert abs(influence.measures["second"][0, 1]) < 0.05
     inside = np.abs(influence.measures["total"] - ISHIGAMI_TOTAL) <= influence.measures["total_confidence"]
     assert inside.all()
-    assert (influence.used, influence.blocks) == (1024, 1024)
+    assert (influence.complete_blocks, influence.blocks) == (1024, 1024)
 
 
 def test_indices_of_the_g_function_are_those_of_its_closed_form():
@@ -212,7 +212,7 @@ def test_a_block_with_a_missing_design_is_dropped_as_a_whole(solver):
     failed[[1, 2, 3 * block]] = True
     lost = replace(outcomes, failed=failed, objectives=np.where(failed[:, None], np.inf, outcomes.objectives))
     (influence,) = solver.indices(problem, lost).influences
-    assert influence.used == influence.blocks - 2
+    assert influence.complete_blocks == influence.blocks - 2
     rows = np.delete(np.arange(len(outcomes)), [*range(block), *range(3 * block, 4 * block)])
     smaller = replace(solver, base=62) if isinstance(solver, SobolIndices) else replace(solver, trajectories=38)
     (expected,) = smaller.indices(problem, outcomes.take(rows)).influences
@@ -227,9 +227,9 @@ def test_too_few_complete_blocks_are_refused_in_words(solver):
     half = outcomes.take(np.arange(len(outcomes) // 2 + 1))  # a run that was stopped
     (influence,) = solver.indices(problem, half).influences
     assert not influence.measures
-    assert influence.used == influence.blocks // 2
-    assert "75 %" in influence.undefined
-    assert f"{influence.used} of {influence.blocks} blocks" in influence.undefined
+    assert influence.complete_blocks == influence.blocks // 2
+    assert "75 %" in influence.undefined_reason
+    assert f"{influence.complete_blocks} of {influence.blocks} blocks" in influence.undefined_reason
     assert MIN_SHARE == 0.75
 
 
@@ -237,7 +237,7 @@ def test_designs_outside_a_relation_cost_their_block():
     problem = problem_from(lambda d, s: {"f": d["x1"] + d["x2"]}, box(2), minimize=["f"], relations=("x1 + x2 <= 1.9",))
     solver = SobolIndices(base=128)
     (influence,) = solver.indices(problem, outcomes_for(solver, problem)).influences
-    assert 0.9 * 128 < influence.used < 128
+    assert 0.9 * 128 < influence.complete_blocks < 128
     assert influence.measures
 
 
@@ -245,7 +245,7 @@ def test_designs_outside_a_relation_cost_their_block():
 def test_a_constant_output_is_reported_without_indices(solver):
     problem = problem_from(lambda d, s: {"f": 0.3, "g": d["x1"]}, box(2), minimize=["f", "g"])
     constant, varying = solver.indices(problem, outcomes_for(solver, problem)).influences
-    assert "same value in every design" in constant.undefined
+    assert "same value in every design" in constant.undefined_reason
     assert not constant.measures
     assert varying.measures
 
@@ -314,4 +314,4 @@ def test_three_quarters_of_ten_blocks_are_eight(complete, refused):
     solver = Morris(trajectories=10)
     outcomes = outcomes_for(solver, problem)
     (influence,) = solver.indices(problem, outcomes.take(np.arange(complete * len(outcomes) // 10))).influences
-    assert bool(influence.undefined) is refused
+    assert bool(influence.undefined_reason) is refused

@@ -27,7 +27,7 @@ MOST = 2000
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """Of `dimension` independent unknowns the residuals determine `rank`.
+    """The information of residuals: they determine `rank` of `dimension` independent unknowns.
 
     `root` (n, rank) times its transpose is the covariance of all scaled variables in the determined directions; `null`
     (n, dimension - rank) contains the scaled directions along which the residuals are constant.

@@ -85,7 +85,7 @@ class Estimate:
             return np.asarray(self.covariance / np.outer(deviations, deviations))
 
     def __repr__(self) -> str:
-        """In short; the arrays would fill many screens."""
+        """A short text; the arrays would fill many screens."""
         intervals_text = ", ".join(f"{n}={i.value:.6g} ± {i.value - i.low:.2g}" for n, i in self.unknowns.items())
         fit = f"chi_squared={self.chi_squared:.4g} of {self.degrees_of_freedom} degrees of freedom"
         return f"Estimate({intervals_text}; {fit}; {self.rank} of {self.dimension} unknowns determined)"

@@ -47,7 +47,7 @@ class Status(Enum):
         return self in (Status.SOLVED, Status.ACCEPTABLE, Status.REFINEMENT_STALLED, Status.MESH_UNRESOLVED)
 
 
-#: By IPOPT's return status.
+#: Status by the return status of IPOPT.
 OF_SOLVER = {
     "Solve_Succeeded": Status.SOLVED,
     "Solved_To_Acceptable_Level": Status.ACCEPTABLE,
@@ -398,7 +398,7 @@ def _shares_at_limits(values: Floats, weights: Floats, limits: Limits) -> tuple[
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
-    """Of designopt, CasADi and NumPy; IPOPT and MUMPS come with CasADi."""
+    """The versions of designopt, CasADi and NumPy; IPOPT and MUMPS come with CasADi."""
     from importlib.metadata import PackageNotFoundError, version
 
     version_of = {}

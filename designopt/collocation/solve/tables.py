@@ -66,7 +66,7 @@ def _calls_of(functions: ProblemFunctions) -> list[list[Any]]:
 
 
 def _excursions(calls: Sequence[Any], symbols: Sequence[Any], arguments: Sequence[Floats]) -> Iterator[tuple[str, int]]:
-    """For each argument of a table beyond its grid a text, and the column of `arguments` (rows, points) where it is
+    """A text for each argument of a table beyond its grid, and the column of `arguments` (rows, points) where it is
     farthest."""
     for call in calls:
         table_arguments = [call.dep(k) for k in range(call.n_dep())]

@@ -293,7 +293,8 @@ class _Parts:
             each, a = each[pairs], a[pairs]
             left, right = entries.columns[a], entries.columns[b]
             is_one_variable = np.tile(first_of == second_of, count)[each]
-            # of one variable with itself every pair of columns comes twice, of two variables a column with itself does
+            # Of one variable, each pair of columns occurs twice: its upper half counts. Of two variables, a column that
+            # both contain occurs once and counts twice.
             factors = np.where(is_one_variable, np.where(left <= right, 1.0, 0.0), np.where(left == right, 2.0, 1.0))
             factors = factors * entries.weights[a] * entries.weights[b]
             self.hessian.add(np.minimum(left, right), np.maximum(left, right), first + each, factors)
@@ -341,7 +342,7 @@ class _Parts:
         mu = ca.MX(0, 1)
         if begin < end:
             self.values = ca.vertcat(self.values[:begin], self.values[begin:] + ends.constraints(*arguments))
-            mu = self.multipliers[begin:]  # these rows have no scale
+            mu = self.multipliers[begin:]  # the rows of the ends are not scaled
         if ends.jacobian_rows.size:
             first = self.jacobian.source(ends.jacobian(*arguments))
             sources = first + np.arange(len(ends.jacobian_rows))

@@ -28,11 +28,11 @@ class Engine(Protocol):
     """An integrator of one system with one method and fixed tolerances."""
 
     def run(self, run_input: RunInput) -> Trajectory:
-        """As `Simulator.run`."""
+        """The trajectory of `Simulator.run`."""
         ...
 
     def run_several(self, run_inputs: Sequence[RunInput]) -> list[Trajectory]:
-        """As `Simulator.run_several`."""
+        """The trajectories of `Simulator.run_several`."""
         ...
 
 

@@ -51,7 +51,7 @@ def run_groups(entries: Sequence[ComparedStore]) -> tuple[list[RunGroup], list[R
 
 
 def _names(entries: Sequence[ComparedStore]) -> list[str]:
-    """For each study what distinguishes it from the others, in as few words as possible; a single one has its name."""
+    """The few words that distinguish each study from the others; a single study has its name."""
     if len(entries) == 1:
         return [entries[0].result.study.name]
     facts = [_facts(entry.result.study) for entry in entries]
@@ -64,7 +64,7 @@ def _names(entries: Sequence[ComparedStore]) -> list[str]:
 
 
 def _facts(study: StudyDefinition) -> Mapping[str, str]:
-    """What may distinguish a study, in words, most telling first."""
+    """The properties that may distinguish a study, in words, the most telling first."""
     stages = [stage for stage in study.stages if not stage.baseline]
     facts = {"solvers": " + ".join(stage.solver.plugin.name for stage in stages)}
     for stage in stages:

@@ -240,7 +240,7 @@ def render(result: Result, parts: list[Section], refresh: float | None = None, *
 
 @dataclass(frozen=True)
 class PageHead:
-    """What a page begins with: `name` is that of its files, `about` the line below the `title`, `banners` sentences."""
+    """The head of a page: `name` is that of its files, `about` the line below the `title`, `banners` sentences."""
 
     name: str
     title: str

@@ -113,8 +113,8 @@ def _counts(result: Result, evaluations: Iterable[Sequence[int]]) -> dict[tuple[
 
 
 def _printed_output(result: Result, failed: NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
-    """What external programs printed before the first failure of each class and reason: messages of several lines,
-    except tracebacks."""
+    """The output that external programs printed before the first failure of each class and reason: messages of several
+    lines, except tracebacks."""
     keys = set()
     for i, s in np.argwhere(failed).tolist():
         key = (str(result.status[i, s]), str(result.reason[i, s] or ""))

@@ -95,7 +95,7 @@ def _versions(sessions: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _events(result: Result) -> tuple[Table, ...]:
-    """What happened in the sessions, such as corrected results; none without events."""
+    """The events of the sessions, such as corrected results; none without events."""
     rows = tuple((_clock(event["time"]), event["session"], str(event["text"])) for event in result.events)
     if not rows:
         return ()

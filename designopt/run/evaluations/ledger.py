@@ -64,7 +64,7 @@ class Ledger:
         self._recorded_slots = np.empty((0, len(problem.scenarios)), np.int64)
         self._status = GrowingArray(1, np.uint8, PENDING)
         self._figures = GrowingArray(len(self.columns), np.float64, np.nan)
-        #: Of each slot: code of the kind, design, number, number of the reason; and its time in s.
+        #: Code of the kind, design, number, and number of the reason of each slot; and its time in s.
         self._origin = GrowingArray(4, np.int64, 0)
         self._wall = GrowingArray(1, np.float64, 0.0)
         self._reasons = {"": 0}
@@ -178,7 +178,8 @@ class Ledger:
         return slots if (slots[relation_violation <= 0.0] >= 0).all() else None
 
     def contents(self) -> Contents | None:
-        """What a reader of the journal would read; None if some of it is lost, or it may have further figures."""
+        """The contents that a reader of the journal would find; None if some are lost, or the journal may have further
+        figures."""
         is_recorded = self.status != PENDING
         origin, figures = self._origin.rows[is_recorded], self.figures[is_recorded]
         of_designs = origin[:, 0] == KIND_CODE["scenario"]

@@ -35,7 +35,7 @@ class Controls:
 
     @classmethod
     def from_settings(cls, rates: Mapping[str, Any], pieces: Mapping[str, int]) -> Controls:
-        """From the settings of the solver. Raises `InvalidSetting` for contradictory limits."""
+        """The controls that the settings of the solver state. Raises `InvalidSetting` for contradictory limits."""
         limits = {}
         for name, setting in rates.items():
             try:

@@ -32,7 +32,8 @@ class CoKriging:
     def fitted_to(
         cls, cheap: GaussianProcess, full: GaussianProcess, fit: Callable[[Array], Hyperparameters]
     ) -> CoKriging:
-        """From the processes of cheap and of full values; `fit` returns the hyperparameters of differences (n,).
+        """The process fitted to those of cheap and of full values; `fit` returns the hyperparameters of differences
+        (n,).
 
         The factor is estimated for slowly varying differences, then for their fitted hyperparameters.
         """
@@ -63,7 +64,7 @@ class CoKriging:
 
     @property
     def variance(self) -> float:
-        """That of the differences."""
+        """The variance of the differences."""
         return self.difference.variance
 
     @property

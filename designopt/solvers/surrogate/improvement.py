@@ -26,7 +26,7 @@ class Boxes:
 
     @cached_property
     def edges(self) -> list[tuple[Floats, NDArray[np.intp]]]:
-        """For each objective the distinct sides of the boxes, and the indices of the lower, then the upper ones."""
+        """The distinct sides of the boxes by objective, and the indices of the lower, then the upper ones."""
         sides = np.concatenate([self.lower, self.upper])
         return [np.unique(side, return_inverse=True) for side in sides.T]
 

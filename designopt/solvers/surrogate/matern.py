@@ -32,7 +32,7 @@ class Slopes:
 
     @property
     def flat(self) -> Array:
-        """In the order of vectors of observations (c * r,)."""
+        """The values in the order of vectors of observations (c * r,)."""
         return self.values.T.ravel()
 
     def among(self, points: Indices) -> Slopes | None:

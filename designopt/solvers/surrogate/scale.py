@@ -26,7 +26,7 @@ class Scale:
 
     @classmethod
     def choices(cls, values: Floats, feasible: NDArray[np.bool_]) -> list[Scale]:
-        """For `values` (n,) of an objective: identity, and compression above a knee.
+        """The scales to choose from for `values` (n,) of an objective: identity, and compression above a knee.
 
         Three quarters of them and the best `feasible` one are not above the knee.
         """
@@ -38,7 +38,8 @@ class Scale:
 
     @classmethod
     def choices_of_limit(cls, values: Floats) -> list[Scale]:
-        """For the `values` (n,) of a limit, of which 0 stays 0: identity, and compression beyond their usual size."""
+        """The scales to choose from for the `values` (n,) of a limit: identity, and compression beyond their usual
+        size; 0 stays 0."""
         typical = float(np.median(np.abs(values))) or float(np.abs(values).max()) or 1.0
         return [cls(np.inf, typical, 0.0, typical), cls(3.0 * typical, 3.0 * typical, 0.0, typical, odd=True)]
 

@@ -73,7 +73,7 @@ class GaussianProcessSearch:
             int,
             Quantity(
                 "",
-                "designs of the Sobol' sequence before the processes, those of start_from counted; default: two for "
+                "designs of the Sobol' sequence before the processes, including those of start_from; default: two for "
                 "each parameter and two more, from 8 to 40",
                 ge=2,
                 le=10_000,
@@ -192,9 +192,9 @@ class _Search:
         self._slopes = problem.gradients and settings.wants_gradient() and self.cost is None
         self._observations = [Observations.from_outcomes(problem, self._outcomes, self._slopes)]
         self.cheap_designs = np.empty((0, d))
-        """Designs that are to be evaluated cheaply before the next full evaluation."""
+        """Designs for cheap evaluation before the next full evaluation."""
         self.is_paused = False
-        """Whether nothing is asked for until all that was asked for is known, and what is `startup` is learnt."""
+        """Whether the search waits for the results of all its designs before it asks for the next one."""
         if self.cost is not None and count > LEAST:  # most of the start-up's budget for cheap evaluations
             cheap = min(int((count - LEAST) / self.cost), CHEAP * d)
             self.cheap_designs, count = _distinct_rows(_spread(self._coordinates, cheap, rng)), LEAST
@@ -204,7 +204,7 @@ class _Search:
         """Whether the last local search found jumps of the values near the front."""
         self._ways_by_design: dict[bytes, int] = {}
         self._worth = np.ones((2, 2))
-        """Improvements and designs, one more of each, by AWAY and NEAR, where values jump."""
+        """Number of improvements and of designs, each plus one, for AWAY and NEAR, in a search with jumping values."""
         self._small = self._tells = self._since_cheap = self._turns = 0
 
     @property
@@ -241,7 +241,7 @@ class _Search:
         """Called with the outcome (1 row) of the first pending design."""
         self._tells += 1
         left = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
-        if len(left) == len(self._pending):  # made in its place, before a result was corrected
+        if len(left) == len(self._pending):  # the run evaluated this design instead, before a result was corrected
             left = left[1:]
             self._proposals.add((outcomes.X[0] + 0.0).tobytes())
         self._pending = left
@@ -389,7 +389,7 @@ class _Search:
         return None
 
     def _restriction(self) -> str:
-        """What restricts the number of designs."""
+        """The restriction of the number of designs, in a clause."""
         free, relations = self._problem.space.free, self._problem.space.relations
         reasons = []
         if all(p.kind != "real" for p in free):

@@ -102,8 +102,8 @@ def read_validation(
 
 
 def _violation_shares(problem: Problem, outcomes: Outcomes, has_result: Mask) -> dict[str, Floats]:
-    """For each limit of `problem` the share (n,) of the scenarios (n, s) that `has_result` and violate it; `outcomes`
-    has a row for each design and scenario."""
+    """The share (n,), for each limit of `problem`, of the scenarios (n, s) that have a result (`has_result`) and
+    violate it; `outcomes` has a row for each design and scenario."""
     constraint_values = problem.constraint_values(outcomes.figures)
     violating: dict[str, Mask] = {}  # by either side
     for limit, values in zip(problem.limits, constraint_values.T, strict=True):

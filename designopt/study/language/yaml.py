@@ -213,7 +213,7 @@ def _syntax(error: pyyaml.MarkedYAMLError, lines: Sequence[str], line: int, colu
     first = line < len(lines) and not lines[line][:column].strip()
     begin = error.context_mark.line + 1 if error.context_mark is not None else 0
     context = str(error.context or "")
-    block_ends = "<block end>" in problem  # PyYAML's own parser says it in other words than libyaml
+    block_ends = "<block end>" in problem  # the pure Python parser words it differently
     if "did not find expected key" in problem or (block_ends and "mapping" in context):
         if not first:
             return (

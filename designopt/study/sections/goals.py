@@ -37,7 +37,7 @@ class Goals:
     def from_sections(
         cls, sections: Sequence[Any] | None, objectives: Sequence[Objective], *, has_section: bool = True
     ) -> Goals:
-        """From the valid `sections` (None for an invalid one) and their objectives `objectives`.
+        """The goals in the valid `sections` (None for an invalid one) with their `objectives`.
 
         `has_section` is False in a study without such a section.
         """

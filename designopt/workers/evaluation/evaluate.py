@@ -43,7 +43,7 @@ OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID, UNUSABLE = rang
 #: Solves a chunk of programs; calls the given function with the position of each before it starts.
 Solve = Callable[[Chunk, Callable[[int], None]], ChunkResult]
 
-#: What a model may run outside Python unless the user allows it: nothing.
+#: A model may run nothing outside Python unless the user allows it.
 NO_PERMISSION = Permission()
 
 #: Maximum length of error texts; longer ones lose their middle.

@@ -25,7 +25,7 @@ class ProgramWorker:
 
     @classmethod
     def for_study(cls, study: StudyDefinition) -> ProgramWorker:
-        """For the stages of `study`."""
+        """The worker for the stages of `study`."""
         return cls(Problem.from_study(study), [stage.solver.build for stage in study.stages])
 
     def __call__(self, chunk: Chunk, begin: Callable[[int], None]) -> ChunkResult:

@@ -56,7 +56,7 @@ class BatchSystem:
 
 
 def _slurm_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
-    """From squeue, which lists jobs that have not ended."""
+    """The states from squeue, which lists jobs that have not ended."""
     answer = _try(["squeue", "--noheader", "--user", getpass.getuser(), "--format", "%i %T"])
     if answer is None or answer.returncode != 0:
         return None
@@ -66,7 +66,7 @@ def _slurm_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
 
 
 def _pbs_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
-    """From qstat, whose second to last column is the state; it reports errors for ended jobs."""
+    """The states from qstat, whose second to last column is the state; it reports errors for ended jobs."""
     states: dict[str, JobState] = {}
     answer = _try(["qstat", *jobs])
     if answer is None:
@@ -85,7 +85,7 @@ def _pbs_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
     return states
 
 
-#: By the name in a study.
+#: Batch systems by their name in a study.
 SYSTEMS: Mapping[str, BatchSystem] = {
     "slurm": BatchSystem("SLURM", "sbatch", "scancel", "squeue --me", "designopt-*.err", _slurm_states),
     "pbs": BatchSystem("PBS", "qsub", "qdel", "qstat -u $USER", "*.ER, *.e*", _pbs_states),

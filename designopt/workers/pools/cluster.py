@@ -184,7 +184,8 @@ class Jobs:
         self._exits.callback(self.client.close)
 
     def _remove_empty_logs(self) -> None:
-        """A folder without output of jobs does not stay: a new store whose first job is rejected is removed."""
+        """Remove the folder of logs if no job has written to it, so that a new store whose first job is rejected can be
+        removed."""
         with contextlib.suppress(OSError):
             self._logs.rmdir()
 

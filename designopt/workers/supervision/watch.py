@@ -69,7 +69,7 @@ class Note:
 
     @classmethod
     def unpack(cls, data: bytes) -> Note:
-        """From the bytes of a note. Raises `struct.error` if there are too few."""
+        """The note in these bytes. Raises `struct.error` if there are too few."""
         chunk, position, before, beat, pulse = _NOTE.unpack_from(data, 0)
         advance, share = _ADVANCE.unpack_from(data, _NOTE.size)
         words = data[_NOTE.size + _ADVANCE.size : _SIZE].rstrip(b"\0").decode(errors="replace")

@@ -72,7 +72,7 @@ class FmuVariable:
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """What an FMU contains: `variables` by label, kinds of simulation (`KINDS`), and the default experiment.
+    """The contents of an FMU: `variables` by label, kinds of simulation (`KINDS`), and the default experiment.
 
     `fixed_step` tells for co-simulation that all steps have one size. `model` is FMPy's description.
     """

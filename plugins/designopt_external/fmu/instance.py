@@ -268,7 +268,7 @@ def _set(unit: Any, version: str, kind: str, references: list[int], values: list
 
 
 def _readers(unit: Any, version: str, outputs: Sequence[FmuVariable]) -> list[tuple[Callable[[], Any], list[int]]]:
-    """For each type a function that reads its variables, and their positions in `outputs`.
+    """A function for each type that reads its variables, and their positions in `outputs`.
 
     Floating-point numbers are read with prepared memory: FMPy's own function converts a list for each call.
     """

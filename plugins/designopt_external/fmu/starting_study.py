@@ -49,7 +49,7 @@ def _parameters(description: Description) -> dict[str, FmuVariable]:
 
 
 def _range(variable: FmuVariable) -> str | None:
-    """From half to one and a half times the start value, within the limits of the FMU."""
+    """A range from half to one and a half times the start value, within the limits of the FMU."""
     try:
         start = float(variable.start)
     except ValueError:

@@ -56,7 +56,7 @@ _LOADERS = re.compile(r"(LD_|DYLD_)\w*|PATH")
 
 
 class EvidenceSection(TypedDict, total=False):
-    """What shows that a program has ended in a certain way: its exit code, or a text."""
+    """The evidence that a program has ended in a certain way: its exit code, or a text."""
 
     exit: Annotated[list[int], Quantity("", "exit codes")]
     text: Annotated[str, Quantity("", "regular expression of a text")]
@@ -177,7 +177,7 @@ class ExternalProgram:
         names: dict[str, str] = {STDOUT: "the printed text", STDERR: "the printed text"}
         for setting in ("templates", "aprepro", "files"):
             for position, file in enumerate(getattr(self, setting)):
-                name = written_name(file, filled=setting != "files")
+                name = written_name(file, is_template=setting != "files")
                 if name in names:
                     text = f"'{file.name}' would be written as '{name}', like {names[name]}; rename one of them"
                     yield InvalidSetting(f"{setting}.{position}", text)
@@ -319,10 +319,12 @@ class ExternalProgram:
         units. Raises `TemplateMistake`, `OSError`."""
         texts = self._values_with_units(values)
         for file in self.files:
-            _copy(file, _path_inside(folder, written_name(file, filled=False)))
+            _copy(file, _path_inside(folder, written_name(file, is_template=False)))
         for file, template in zip((*self.templates, *self.aprepro), self._templates, strict=True):
             text = template.fill(texts)
-            _path_inside(folder, written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
+            _path_inside(folder, written_name(file, is_template=True)).write_bytes(
+                text.encode("utf-8", "surrogateescape")
+            )
         if self.parameters:
             entries = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
             _path_inside(folder, self.parameters).write_text(parameters_file(entries, list(self.outputs)))
@@ -458,11 +460,11 @@ def _line_with(section: EvidenceSection, folder: Path) -> str:
     return ""
 
 
-def written_name(file: InputFile, *, filled: bool) -> str:
+def written_name(file: InputFile, *, is_template: bool) -> str:
     """The name of an input file in the folder of an evaluation: below the study's folder for copied files, without
     folder and suffix for templates."""
     name = file.name.rpartition(":")[2]
-    if not filled:
+    if not is_template:
         return name
     name = PurePosixPath(name).name
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)

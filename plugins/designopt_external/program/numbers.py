@@ -11,7 +11,7 @@ _EXPONENT = r"(?:[EeDd][-+]?\d+|[-+]\d{3}(?![\d.]))"
 #: Numbers that touch at a sign, all but the first with a point, one or more with an exponent: ``34-2.5E+01-6.6E+01``.
 _TOUCHING = re.compile(rf"(?=.*\d{_EXPONENT})[-+]?(?:\d+\.?\d*|\.\d+){_EXPONENT}?(?:[-+]\d*\.\d*{_EXPONENT}?)+")
 _NEXT = re.compile(rf"[-+]?[\d.]+{_EXPONENT}?")
-#: What too narrow columns leave of numbers: stars, or numbers that touch without a sign of where one ends.
+#: Remains of numbers in too narrow columns: stars, or numbers that touch without a sign of where one ends.
 _BROKEN = re.compile(r"\*{2,}|(?=.*\d[-+EeDd]|.*\.\d{3,}\.)(?=.*\..*\.)[-+.\dEeDd]+")
 _DECIMALS = re.compile(r"\.(\d*)")
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-#: What may touch: the ends of the sole the ground, the knee its stop.
+#: Possible contacts: the ends of the sole with the ground, the knee with its stop.
 Body = Literal["heel", "toe", "stop"]
 BODIES: tuple[Body, ...] = ("heel", "toe", "stop")

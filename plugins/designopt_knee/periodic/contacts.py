@@ -22,12 +22,12 @@ _CYCLES, _AWAY = 60, 3.0
 class ContactChange:
     """A contact that only one of two neighbouring motions has: the `body`, and the `phase` (0 to 1) of its middle.
 
-    `closed`: it is one more touch, else one more gap. `begins`: the neighbour beyond the end has it, else it ceases.
+    `is_touch`: it is one more touch, else one more gap. `begins`: the neighbour beyond the end has it, else it ceases.
     """
 
     body: Body
     phase: float
-    closed: bool
+    is_touch: bool
     begins: bool
 
 

@@ -28,7 +28,7 @@ _NEIGHBOURS = 3.0
 _CROSSING = 0.1
 #: Deg within which the motions of a branch repeat.
 _FOUND = 1e-3
-#: So many cycles are walked where Newton's method finds nothing, and from so many more it begins again.
+#: Number of cycles walked where Newton's method finds nothing, and of those from which it begins again.
 _CYCLES, _TRIALS = 12, 4
 
 

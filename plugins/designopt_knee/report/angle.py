@@ -34,7 +34,7 @@ from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
 from designopt.study.study import DesignVariable, StudyDefinition
 
-#: At most this many damping ratios are offered by a selector.
+#: Maximum number of damping ratios in a selector.
 RATIOS = 24
 #: The label of this selector.
 SWEEP = "Sweep at damping_ratio"
@@ -113,7 +113,7 @@ def no_scan(title: str) -> Section:
 
 
 def lacks_scan(study: StudyDefinition) -> str:
-    """What a study lacks for parts that draw a scan, in a clause; "" if nothing."""
+    """The lack of a study for parts that draw a scan, in a clause; "" if it has all."""
     if any(stage.solver.plugin.name in ("full_factorial", "evaluate") for stage in study.stages):
         return ""
     return "it needs a scan of stiffness and damping_ratio, a stage of full_factorial"

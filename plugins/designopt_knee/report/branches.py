@@ -17,7 +17,7 @@ from designopt.store.result import Result
 from designopt_knee.branch import CONTACTS, LOSSES, interval
 from designopt_knee.report.angle import design_words, ratio_names, reservations, scan, scenario_table, stiffness_of
 
-#: At most this many branches are drawn, evenly spread over the designs.
+#: Maximum number of drawn branches, evenly spread over the designs.
 BRANCHES = 12
 #: Loss of rho that the interval of a scan allows.
 MARGIN = 0.01

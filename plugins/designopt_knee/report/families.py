@@ -23,7 +23,7 @@ _CURVES = (
     ("rms_error", "Difference to the recorded knee angle", "deg"),
     ("toe_clearance", "Toe clearance in swing", "m"),
 )
-#: At most so many dampings are drawn, evenly spread.
+#: Maximum number of drawn dampings, evenly spread.
 FAMILIES = 8
 
 

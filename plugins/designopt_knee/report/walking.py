@@ -25,7 +25,7 @@ PANEL = 230
 FRAMES = 40
 #: Milliseconds of a frame at the speed of life.
 LIFE = round(1230 / FRAMES)
-#: What the camera shows around the leg (m): behind and in front of its path, below the ground, above the hip.
+#: Range (m) that the camera shows around the leg: behind and in front of its path, below the ground, above the hip.
 AROUND, BELOW, ABOVE = 0.06, 0.05, 0.05
 #: Distance of the marks on the ground (m).
 MARK = 0.25

@@ -15,9 +15,9 @@ RESAMPLES = 5000
 
 @dataclass(frozen=True, eq=False)
 class CurveDifference:
-    """Of two sets of curves at s instants: `difference` (s,) of their means, `statistic` (s,) t of Welch, or of the
-    pairs, `p` (s,) corrected for the complete curve. The statistic is above `threshold` where p is below `level`.
-    `least_p` is the smallest p that so few curves can have.
+    """The comparison of two sets of curves at s instants: `difference` (s,) of their means, `statistic` (s,) t of
+    Welch, or of the pairs, `p` (s,) corrected for the complete curve. The statistic is above `threshold` where p is
+    below `level`. `least_p` is the smallest p that so few curves can have.
     """
 
     difference: Floats

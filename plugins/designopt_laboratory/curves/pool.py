@@ -54,7 +54,7 @@ class PooledCurves:
 
     @property
     def title(self) -> str:
-        """With its unit: ``knee_angle [deg]``."""
+        """The name with its unit: ``knee_angle [deg]``."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 

@@ -64,7 +64,7 @@ class ReferenceFile:
 
     @cached_property
     def curves(self) -> dict[tuple[str, str], list[ReferenceCurve]]:
-        """By quantity and variable without its side."""
+        """The curves by quantity and by variable without its side."""
         return _read(self.file, self.name)
 
     def curve(self, quantity: str, variable: str, unit: str) -> list[ReferenceCurve]:

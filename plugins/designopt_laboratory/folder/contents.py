@@ -54,7 +54,7 @@ class FolderContents:
     functional joints and `trials`.
 
     `reactions` are tables of ground reactions, `motions` tables of coordinates, `setups` by kind OpenSim's XML files;
-    `unused` says why a file is of no use.
+    `unused_files` says why a file is of no use.
     """
 
     files: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class FolderContents:
     reactions: list[str] = field(default_factory=list)
     motions: list[str] = field(default_factory=list)
     loads_tables: dict[str, str] = field(default_factory=dict)
-    unused: dict[str, str] = field(default_factory=dict)
+    unused_files: dict[str, str] = field(default_factory=dict)
 
 
 def contents_of(folder: Path) -> FolderContents:
@@ -88,7 +88,7 @@ def contents_of(folder: Path) -> FolderContents:
         elif suffix in (".mot", ".sto", ".csv"):
             _table(folder, name, contents)
         elif suffix != ".osim":
-            contents.unused[name] = f"files {suffix or 'without a suffix'} are not read here"
+            contents.unused_files[name] = f"files {suffix or 'without a suffix'} are not read here"
     _leave_out_still_trials(contents)
     return contents
 
@@ -98,15 +98,15 @@ def _leave_out_still_trials(contents: FolderContents) -> None:
     static_names = {_folder(name): name for name in contents.statics if _STATIC.search(Path(name).stem)}
     for name in [n for n in contents.statics if not _STATIC.search(Path(n).stem) and _folder(n) in static_names]:
         contents.statics.remove(name)
-        contents.unused[name] = f"nothing moves in it, and the static pose is {static_names[_folder(name)]}"
+        contents.unused_files[name] = f"nothing moves in it, and the static pose is {static_names[_folder(name)]}"
 
 
 def unreadable_statics(contents: FolderContents) -> dict[str, str]:
     """Unusable recordings with the names of static poses, in folders without another static pose, with the reasons."""
     with_static = {_folder(name) for name in contents.statics}
-    recordings = [name for name in contents.unused if Path(name).suffix.lower() in (".c3d", ".trc")]
+    recordings = [name for name in contents.unused_files if Path(name).suffix.lower() in (".c3d", ".trc")]
     return {
-        name: contents.unused[name]
+        name: contents.unused_files[name]
         for name in recordings
         if _STATIC.search(Path(name).stem) and _folder(name) not in with_static
     }
@@ -126,20 +126,20 @@ def _model(folder: Path, name: str, contents: FolderContents) -> None:
     try:
         contents.models[name] = read_model((folder / name).read_bytes())
     except ModelError as error:
-        contents.unused[name] = f"cannot be used as a model: {error}"
+        contents.unused_files[name] = f"cannot be used as a model: {error}"
 
 
 def _recording(folder: Path, name: str, contents: FolderContents) -> None:
     try:
         recording = read_recording(InputFile.at(folder / name, name))
     except RecordingError as error:
-        contents.unused[name] = str(error).removeprefix(f"{name}: ")
+        contents.unused_files[name] = str(error).removeprefix(f"{name}: ")
         return
     if not recording.marker_names:
-        contents.unused[name] = "has no markers"
+        contents.unused_files[name] = "has no markers"
         return
     if not np.isfinite(recording.markers).all(axis=2).any():
-        contents.unused[name] = "has no marker in any frame"
+        contents.unused_files[name] = "has no marker in any frame"
         return
     contents.recordings[name] = recording
     if _FUNCTIONAL.search(Path(name).stem):
@@ -161,7 +161,7 @@ def _setup(folder: Path, name: str, contents: FolderContents) -> None:
     try:
         root = parse((folder / name).read_bytes())
     except ModelError as error:
-        contents.unused[name] = str(error)
+        contents.unused_files[name] = str(error)
         return
     for tag, kind in _SETUPS.items():
         element = root.find(tag) if root.tag == "OpenSimDocument" else None
@@ -171,21 +171,21 @@ def _setup(folder: Path, name: str, contents: FolderContents) -> None:
                 contents.loads_tables[name] = Path(element.word("datafile").replace("\\", "/")).name
             return
     why = next((reason for tag, reason in _OTHER_SETUPS.items() if root.find(tag) is not None), "")
-    contents.unused[name] = why or f"no set-up that is read here ({', '.join(_SETUPS)})"
+    contents.unused_files[name] = why or f"no set-up that is read here ({', '.join(_SETUPS)})"
 
 
 def _table(folder: Path, name: str, contents: FolderContents) -> None:
     try:
         table = read_table(InputFile.at(folder / name, name))
     except RecordingError as error:
-        contents.unused[name] = str(error).removeprefix(f"{name}: ")
+        contents.unused_files[name] = str(error).removeprefix(f"{name}: ")
         return
     if ground_reactions(table) or name.split("/")[-1] in contents.loads_tables.values():
         contents.reactions.append(name)
     elif any(len(present_coordinates(table, model.free)) >= _COORDINATES for model in contents.models.values()):
         contents.motions.append(name)
     else:
-        contents.unused[name] = "neither coordinates of a model nor ground reactions"
+        contents.unused_files[name] = "neither coordinates of a model nor ground reactions"
 
 
 def in_same_folder(name: str, candidates: Iterable[str]) -> list[str]:
@@ -244,7 +244,7 @@ def unused_files(contents: FolderContents, used_files: Collection[str]) -> list[
     reasons: dict[tuple[str, str], list[str]] = {}
     for file in contents.files:
         if file not in used_files:
-            reason = contents.unused.get(file) or _reason(file, kinds.get(file, ""), contents)
+            reason = contents.unused_files.get(file) or _reason(file, kinds.get(file, ""), contents)
             reasons.setdefault((reason, PurePath(file).suffix), []).append(file)
     sentences = []
     for (reason, _), files in reasons.items():

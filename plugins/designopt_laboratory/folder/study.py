@@ -96,11 +96,11 @@ def study_of_folder(folder: Path, target: Path, name: str) -> tuple[str, list[st
 
 
 def _reason(contents: FolderContents) -> str:
-    return "".join(f"\n  {file}: {reason}" for file, reason in contents.unused.items())
+    return "".join(f"\n  {file}: {reason}" for file, reason in contents.unused_files.items())
 
 
 def _prefix(folder: Path, target: Path, contents: FolderContents) -> tuple[str, str]:
-    """What stands before the names of files in the study, and the option that it needs when it is run: files outside of
+    """The prefix of the names of files in the study, and the option with which the study must be run: files outside of
     its folder, and large ones, are below a data root."""
     above = target.resolve().parent
     files = (*contents.models, *contents.recordings, *contents.reactions, *contents.motions)
@@ -313,7 +313,7 @@ def _with_loads(
     for scenario in scenarios:
         if scenario not in with_loads:
             file = str(scenario.get("recording") or scenario.get("motion")).removeprefix(prefix)
-            contents.unused[file] = (
+            contents.unused_files[file] = (
                 "has neither force plates nor a table of ground reactions, as other trials have; its angles need a"
                 " study with until: angles"
             )
@@ -329,7 +329,7 @@ def _filter(folder: Path, contents: FolderContents, assumptions: list[str]) -> d
         if cutoff > 0.0:
             assumptions.append(f"filter of the coordinates at {cutoff:g} Hz by {name}; without effect here: {without}")
             return {"cutoff": f"{cutoff:g} Hz"}
-        contents.unused[name] = "has no cut-off of the coordinates; 6 Hz is used"
+        contents.unused_files[name] = "has no cut-off of the coordinates; 6 Hz is used"
     return {}
 
 

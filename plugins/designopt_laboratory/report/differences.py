@@ -79,7 +79,7 @@ def laboratory_differences(
 
 
 def _notes(tests: Sequence[Test], level: float) -> tuple[str, ...]:
-    """What the tests cannot say."""
+    """Sentences on the limits of the tests."""
     notes = []
     if not tests[0][1][0].of_subjects:
         notes.append(

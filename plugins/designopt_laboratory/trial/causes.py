@@ -32,9 +32,10 @@ _DISPLACED, _EXPLAINED = 0.05, 0.6
 
 @dataclass(frozen=True, eq=False)
 class RootBalance:
-    """What the root needs of the ground in n frames at `time` (s): `demand` (n, r) N and N m along its coordinates,
-    those of the `turning` (r,) about them; `lacking` (n, r) is what the loads on the bodies leave of it. `jacobian`
-    (n, r, 6) maps force and moment about the ground's origin to these. `records` are forces of the ground; `weight` N.
+    """The forces that the root needs from the ground in n frames at `time` (s): `demand` (n, r) N and N m along its
+    coordinates, those of the `turning` (r,) about them; `lacking` (n, r) is the part that the loads on the bodies do
+    not provide. `jacobian` (n, r, 6) maps force and moment about the ground's origin to these. `records` are forces of
+    the ground; `weight` N.
     """
 
     time: Floats

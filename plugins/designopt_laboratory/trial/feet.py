@@ -43,8 +43,8 @@ _STATUSES = {
 
 @dataclass(frozen=True, eq=False)
 class FootLoads:
-    """What plates or assigned loads put on the feet in n frames, by side: `force`, `point`, `torque` (n, 2, 3) N, m,
-    N m, ground axes.
+    """The loads of plates, or assigned loads, on the feet in n frames, by side: `force`, `point`, `torque` (n, 2, 3) N,
+    m, N m, ground axes.
 
     `point` is the centre of pressure, NaN while a foot is unloaded; `torque` acts besides the force there. `by_body` is
     the load (n, 6) on each body, about the origin of the ground. `strikes` are the times (s) at which each side
@@ -208,7 +208,7 @@ def plate_title(plate: ForcePlate) -> str:
 
 def _beside_contacts(plate: ForcePlate, load: PlateLoad, time: Floats) -> list[str]:
     """A note on what a plate measures beside its contacts, which counts as no load."""
-    inside = (time >= plate.time[0]) & (time <= plate.time[-1]) & ~load.loaded
+    inside = (time >= plate.time[0]) & (time <= plate.time[-1]) & ~load.is_loaded
     force = np.where(inside, np.interp(time, plate.time, np.nan_to_num(plate.normal_force)), 0.0)
     if not len(force) or force.max() < _LEAST_LEFT_OUT:
         return []
@@ -220,8 +220,8 @@ def _beside_contacts(plate: ForcePlate, load: PlateLoad, time: Floats) -> list[s
 
 @dataclass(frozen=True, eq=False)
 class FootShapes:
-    """What the distance of a load from the feet is measured with: the `motion`, the `feet` (bodies by side) and the
-    `markers` (body, place) on them."""
+    """The points from which the distance of a load to the feet is measured: the `motion`, the `feet` (bodies by side)
+    and the `markers` (body, place) on them."""
 
     motion: Kinematics
     feet: Mapping[str, str]

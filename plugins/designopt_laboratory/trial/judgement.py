@@ -212,8 +212,8 @@ def residual_notes(shares: Sequence[float]) -> list[str]:
 
 
 def reserve_shares(sharing: Sharing, frames: Mask) -> dict[str, float]:
-    """Of each coordinate, the largest moment of its reserve over its largest net moment, in these frames (n,); a net
-    moment below a twentieth of the largest one of all counts as that."""
+    """The largest moment of the reserve of each coordinate over its largest net moment, in these frames (n,). A net
+    moment counts as at least a twentieth of the largest one of all coordinates."""
     has_solution = frames & np.isfinite(sharing.activations).all(axis=1)
     reserves, moments = (
         np.abs(values[has_solution]).max(axis=0, initial=0.0) for values in (sharing.reserves, sharing.balance.moments)

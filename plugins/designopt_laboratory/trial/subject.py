@@ -84,19 +84,19 @@ class Scaling:
 
 @dataclass(frozen=True)
 class MarkerSettings:
-    """Markers on the model by a file of a `marker_set`, recorded names that are `renamed`, `weights` of single ones."""
+    """Markers on the model by a file of a `marker_set`, `new_names` of recorded ones, `weights` of single ones."""
 
     marker_set: InputFile | None = None
-    renamed: Mapping[str, str] = field(default_factory=dict)
+    new_names: Mapping[str, str] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def on_model(self, recording: Recording) -> Recording:
         """A recording with the names of the model."""
-        return renamed(recording, self.renamed) if self.renamed else recording
+        return renamed(recording, self.new_names) if self.new_names else recording
 
     def notes(self, recording: Recording) -> list[str]:
         """A sentence on names that do not replace a recorded one; `recording` has the names of the model."""
-        unused_names = [name for name, new in self.renamed.items() if new not in recording.marker_names]
+        unused_names = [name for name, new in self.new_names.items() if new not in recording.marker_names]
         near = nearest_or_all(unused_names[0], recording.marker_names) if unused_names else ""
         return (
             [f"rename_markers names '{', '.join(unused_names)}', which is not recorded{near}"] if unused_names else []
@@ -133,7 +133,7 @@ class SubjectSettings:
 
 @contextmanager
 def readable(file: InputFile) -> Iterator[None]:
-    """What is wrong with a file becomes a `TrialError` that begins with its name."""
+    """Turn errors of reading a file into a `TrialError` that begins with its name."""
     try:
         with errors_about(file.name):
             yield
@@ -231,7 +231,7 @@ def _functional(
 def subject_doubts(
     settings: SubjectSettings, files: Mapping[str, InputFile | None], subject: ScaledModel, mass: float | None
 ) -> list[str]:
-    """What makes the model of a subject doubtful: its mass, and a static pose that it does not fit."""
+    """Reasons to doubt the model of a subject: its mass, and a static pose that it does not fit."""
     doubts, own_model, static = [], files["subject_model"], files["static"]
     model = read_model((own_model or settings.model).content)
     generic, scaled_mass = (sum(body.mass for body in each.bodies) for each in (model, subject.model))

@@ -67,7 +67,7 @@ class Anatomy:
 
 
 def read_companion(content: bytes, name: str, geometry: Geometry) -> Anatomy:
-    """What `content` adds to `geometry`; raises `StudyError` with line and column of all that is wrong."""
+    """The anatomy that `content` adds to `geometry`; raises `StudyError` with the line and column of each mistake."""
     return read_as(content, name, lambda at, findings: _anatomy(at, geometry, findings))
 
 

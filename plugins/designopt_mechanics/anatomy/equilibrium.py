@@ -43,7 +43,7 @@ class NoEquilibrium(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class EquilibriumState:
-    """What holds at one posture.
+    """The equilibrium at one posture.
 
     `pose` (k) of the links, `lengths` (w) m and `tensions` (w) N of all wires in order, generalised forces `tau` (m) of
     the wires on the joints, `resultant` (k) left on the links; `contact` of each frame the force and moment (6) in its

@@ -42,7 +42,7 @@ class Drive(TypedDict, total=False):
 
 
 class AndrewsOutputs(TypedDict):
-    """Of one integration."""
+    """Figures of one integration."""
 
     crank: Annotated[float, Q("rad", "angle beta at the end")]
     error: Annotated[float, Q("", "largest relative difference of an angle at the end to the reference integration")]

@@ -43,13 +43,13 @@ def forward_dynamics(state: TreeState, forces: Any, gravity: Any = NO_GRAVITY, l
 
 
 def kinetic_energy(state: TreeState) -> Any:
-    """Of all bodies and rotors (J)."""
+    """The kinetic energy (J) of all bodies and rotors."""
     steady = TreeState(state.tree, state.z, ca.SX.zeros(state.z.shape), state.dz)
     return 0.5 * ca.dot(state.dz, inverse_dynamics(steady))
 
 
 def potential_energy(state: TreeState, gravity: Any) -> Any:
-    """Of the weight of all bodies (J), 0 with all centres of mass at the origin of the ground."""
+    """The potential energy (J) of the weight of all bodies: 0 with all centres of mass at the origin of the ground."""
     from designopt_mechanics.tree import Point
 
     g = ca.SX(list(gravity) if isinstance(gravity, tuple) else gravity)

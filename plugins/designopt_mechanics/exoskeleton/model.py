@@ -46,7 +46,7 @@ class Operator(TypedDict, total=False):
 
 
 class GaitOutputs(TypedDict):
-    """Of one single support."""
+    """Figures of one single support."""
 
     tracking_error: Annotated[float, Q("m", "root mean square distance of hip, stance knee and swing ankle")]
     penalised_error: Annotated[float, Q("m", "the same with the penalty on deviations, which the program minimises")]

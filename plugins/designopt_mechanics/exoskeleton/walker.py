@@ -17,7 +17,7 @@ from designopt_mechanics.rods.basis import objects
 from designopt_mechanics.rods.dynamics import inverse_dynamics
 from designopt_mechanics.rods.outputs import elastic_forces, energies, places
 
-#: What a design chooses, and the operator and the walk, with their units.
+#: The parameters of the design, and those of the operator and the walk, with their units.
 DESIGN: Mapping[str, str] = {"stiffness": "N/m", "link_damping": "", "frequency": "rad/s", "drive_damping": ""}
 CONDITIONS: Mapping[str, str] = {"mass": "kg", "height": "m", "speed": "", "cycle_time": "s", "sway": "rad"}
 #: Springs and dampers of joints without drives (N m/rad, N m s/rad): sole on the ground, shoulders and elbows.
@@ -139,7 +139,8 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
 def _moments(
     build: Build, reference: Reference, q: Any, dq: Any, design: Mapping[str, Any], deviation: Any
 ) -> list[Any]:
-    """Of azimuth and elevation the moment of every joint by computed torque; those of undriven joints are not used."""
+    """The moments of every joint by computed torque, for azimuth and elevation; those of undriven joints are not
+    used."""
     tree, n = build.tree, build.tree.n
     w, z = (objects(design[name]) for name in ("frequency", "drive_damping"))  # arrays of one entry
     rest_lengths = tree.column("rest_length")
@@ -165,7 +166,7 @@ def _moments(
 
 
 def _passive_moments(build: Build, reference: Reference, q: Any, dq: Any) -> list[Any]:
-    """Of azimuth and elevation the moments of springs and dampers in the joints without drives."""
+    """The moments of springs and dampers in the joints without drives, for azimuth and elevation."""
     n = build.tree.n
     moments = []
     for k, aim in enumerate((reference.phi, reference.psi)):
@@ -207,7 +208,7 @@ def _measures(
 
 
 def _relative_values(build: Build, values: Any) -> list[Any]:
-    """Of each joint the value of its rod less that of the rod before it."""
+    """The value of the rod of each joint less that of the rod before it."""
     return [value if before < 0 else value - values[before] for value, before in zip(values, build.joints, strict=True)]
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
 
-#: What a piecewise polynomial is outside of its breaks: not a number, or the tangent at the end.
+#: The value of a piecewise polynomial outside of its breaks: not a number, or the tangent at the end.
 Outside = Literal["nan", "linear"]
 
 #: Jumps of value, slope and curvature at a break, relative to their size nearby, that are round-off.
@@ -138,7 +138,7 @@ class _Polynomial(Piecewise):
 
 
 def _choose(at: Any, breaks: Floats, columns: list[Floats]) -> list[Any]:
-    """Of each of `columns` (n) the entry of the interval of `at` between the n - 1 inner `breaks`, by bisection."""
+    """The entry of each of `columns` (n) for the interval of `at` between the n - 1 inner `breaks`, by bisection."""
     if not len(breaks):
         return [ca.SX(float(column[0])) for column in columns]
     middle = len(breaks) // 2

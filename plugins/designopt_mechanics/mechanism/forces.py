@@ -26,11 +26,11 @@ from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import TreeError
 
 Redundant = Literal["refuse", "least_squares"]
-#: Singular value below this part of the largest: a force that the equations do not determine.
+#: The equations do not determine a force whose singular value is below this share of the largest.
 _UNDETERMINED = 1e-9
-#: Residual of the symbolic solution, by the size of the forces, up to which it is round-off.
+#: A residual of the symbolic solution up to this share of the forces is round-off.
 _ROUND_OFF = 1e-9
-#: Part of the efforts by which the equations of the passive joints may fail.
+#: Maximum residual of the equations of the passive joints, as a share of the efforts.
 _UNBALANCED = 1e-5
 
 
@@ -98,14 +98,14 @@ class LoopForces:
 
     @cached_property
     def wrenches(self) -> Mapping[str, tuple[Any, Any]]:
-        """Of each frame force and moment (3, 1) from the frame before it, about its origin, in the ground's axes, under
-        `cut_forces`."""
+        """Force and moment (3, 1) on each frame from the frame before it, about its origin, in the axes of the ground,
+        under `cut_forces`."""
         loads = [*self._loads, *self._cut_loads()]
         return efforts(self.state, self.loops.mechanism.gravity, loads, couplers=True).joints
 
     @cached_property
     def cut_vectors(self) -> Mapping[str, Any]:
-        """Of each meeting the force (3, 1) on its first point, in the axes of the ground."""
+        """The force (3, 1) on the first point of each meeting, in the axes of the ground."""
         vectors, at = {}, 0
         for cut in self.loops.lifted_tree.cuts:
             k = cut.axes.shape[1]

@@ -27,20 +27,21 @@ from designopt_mechanics.wires import obstacles
 
 #: Gap (m, rad) below which a loop is closed, relative to the size of the coordinates.
 CLOSED = 1e-10
-#: A row or column below this part of its size depends on the others.
+#: A row or column whose independent part is below this share of its size depends on the others.
 _DEPENDENT = 1e-7
 _STEPS, _IDLE = 30, 5
-#: Times that a step is halved, and where the posture before did not close.
+#: Maximum number of times that a step is halved, and the same where the posture before did not close.
 _PATIENCE, _IMPATIENT = 12, 2
-#: Starts that search an assembly where the reference posture does not lead to one, and how far (m) from it they slide.
+#: Number of starts that search an assembly where the reference posture leads to none, and the range (m) of their slides
+#: around it.
 _ASSEMBLIES, _REACH = 40, 1.0
-#: Postures that are solved together from the one before them.
+#: Number of postures that are solved together from the one before them.
 _AHEAD = 12
 #: Largest step (rad or m) of an independent coordinate: a longer one may end on another branch, with closed loops.
 _LONGEST = 0.5
-#: By how much (m) a point may be inside of the surface on whose rim it is.
+#: Depth (m) below a surface at which a point still lies on its rim.
 _TOUCHES = 1e-9
-#: A solution belongs to the branch if it is nearer to where the tangent led than half the way plus this.
+#: A solution belongs to the branch if its distance from the end of the tangent is less than half the step plus this.
 _SAME_BRANCH = 0.05
 
 

@@ -156,7 +156,7 @@ class Mechanism:
         return names
 
     def forces_on(self, state: TreeState) -> list[Load]:
-        """What springs, contacts and loads do to the frames; `state` has rates."""
+        """The forces of springs, contacts and loads on the frames; `state` has rates."""
         scope = self.scope(state)
         point_loads = [
             load_at(

@@ -85,7 +85,8 @@ class _Numbers:
 
 
 def no_path(text: str, paths: Iterable[str]) -> str:
-    """That `text` is none of the `paths` of numbers that can vary: with the nearest one, or those that begin alike."""
+    """A sentence for a `text` that is none of the `paths` of numbers that can vary: it names the nearest one, or those
+    that begin alike."""
     all_paths = list(paths)
     within = any(path.startswith(f"{text}.") for path in all_paths)
     if not within and (near := closest(text, all_paths)):

@@ -18,7 +18,7 @@ from designopt_mechanics.tree import GROUND, Point, values_of
 _WIDE, _LENGTH = 10.0, 1.0
 #: A mass beyond this multiple of the sum of all others is improbable; with an inertia of no material the lower one.
 _HEAVY, _HEAVIER = 500.0, 50.0
-#: What one kg m^2 is in units of data sheets and of programs for drawings.
+#: One kg m^2 in units of data sheets and of programs for drawings.
 _UNITS = {"kg cm^2": 1e4, "kg mm^2": 1e6}
 
 

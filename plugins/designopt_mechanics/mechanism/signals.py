@@ -58,7 +58,7 @@ class MotionSignals:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """In the order of the columns."""
+        """The names of the columns, in their order."""
         return tuple(s.name for s in self.signals)
 
     def rows(self, motion: MotionRows, joint_forces: SolvedForces, p: Sequence[float]) -> Floats:
@@ -235,7 +235,8 @@ def _weights(time: Floats) -> Floats:
 
 
 def _named_touches(wire: Wire, path: WirePath) -> list[tuple[str, WrapContact]]:
-    """What a wire touches, as ``<wire>_<surface>``; with a number where it touches a surface again."""
+    """The contacts of a wire with surfaces, named ``<wire>_<surface>``; with a number where it touches a surface
+    again."""
     surfaces = [touch.over.surface.name for touch in path.touches]
     times = [surfaces[: i + 1].count(name) for i, name in enumerate(surfaces)]
     names = (f"{wire.name}_{name}{f'_{k}' if k > 1 else ''}" for name, k in zip(surfaces, times, strict=True))

@@ -13,8 +13,8 @@ from designopt_mechanics.functions.dyad import dyad, reach
 from designopt_mechanics.model_file.nodes import LocatedNode
 from designopt_mechanics.model_file.scope import FileScope
 
-#: What the dyad `knee` adds to the names of a file: ``knee_x``, ``knee_y`` (m) where the bars meet, ``knee_first`` and
-#: ``knee_second`` (rad) the directions of the bars from their known points to it.
+#: Names that the dyad `knee` adds to those of a file: ``knee_x``, ``knee_y`` (m) where the bars meet, ``knee_first``
+#: and ``knee_second`` (rad) the directions of the bars from their known points to it.
 RESULTS = ("x", "y", "first", "second")
 
 

@@ -101,7 +101,7 @@ def component(at: LocatedNode, unit: str, scope: FileScope) -> Any:
 
 
 def clearance(at: LocatedNode, frames: set[str], surfaces: Mapping[str, Surface]) -> Clearance:
-    """Of two balls; or of a ball (one point) or a bar (two points) from a surface."""
+    """The clearance between two balls, or between a ball (one point) or a bar (two points) and a surface."""
     entries = at.mapping(("points",), ("radius", "surface"))
     count = 1 if "surface" in entries and len(entries["points"].items()) == 1 else 2
     ends = [point(item.mapping(("on", "at"), ()), frames) for item in entries["points"].items(count)]

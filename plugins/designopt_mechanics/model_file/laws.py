@@ -52,7 +52,7 @@ def law(entries: Mapping[str, LocatedNode], unit: str) -> CoordinateLaw | None:
 
 
 def gear_inertia(entries: Mapping[str, LocatedNode], unit: str) -> Any:
-    """What the coordinate feels of the rotor behind its gear: ratio^2 times the rotor's inertia (kg m^2 or kg)."""
+    """The inertia (kg m^2 or kg) of the rotor at the coordinate, behind its gear: ratio^2 times that of the rotor."""
     if "gear" not in entries:
         return 0.0
     gear = _gear(entries["gear"])

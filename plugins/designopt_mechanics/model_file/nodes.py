@@ -44,14 +44,14 @@ class Findings:
 
     @contextmanager
     def item(self) -> Iterator[None]:
-        """What goes wrong inside is noted, and the next item is read."""
+        """Note the mistakes of one item, so that the next one is read."""
         try:
             yield
         except FileMistake as wrong:
             self.mistakes.append(wrong.finding)
 
     def make_each(self, entries: Mapping[str, LocatedNode], make: Callable[[str, LocatedNode], T]) -> dict[str, T]:
-        """What `make` makes of every entry; what goes wrong is noted."""
+        """The objects that `make` builds from the entries; mistakes are noted."""
         results: dict[str, T] = {}
         for name, entry in entries.items():
             with self.item():
@@ -169,9 +169,9 @@ def named(at: LocatedNode) -> Mapping[str, LocatedNode]:
 
 
 def read_as(content: bytes, name: str, make: Callable[[LocatedNode, Findings], T | None]) -> T:
-    """What `make` makes of the bytes of a YAML file called `name`.
+    """The object that `make` builds from the bytes of a YAML file called `name`.
 
-    Raises `StudyError` with everything that is wrong, each with line and column.
+    Raises `StudyError` with the line and column of each mistake.
     """
     root = parse_bytes(content, name)
     findings = Findings()

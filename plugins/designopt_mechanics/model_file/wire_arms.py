@@ -81,7 +81,7 @@ class WireArms:
 
     @property
     def unit(self) -> str:
-        """Of the coordinate."""
+        """The unit of the coordinate."""
         tree = self._mechanism.tree
         return tree.coordinates[tree.names.index(self.coordinate)].unit
 

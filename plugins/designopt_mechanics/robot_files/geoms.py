@@ -29,7 +29,8 @@ class MassPart:
 
 
 def geom_mass(geom: Element, pose: LocalPose) -> MassPart:
-    """Of one geom, with the attributes of its class, at `pose` in its body. Raises `ModelError` for other kinds."""
+    """The mass of one geom, with the attributes of its class, at `pose` in its body. Raises `ModelError` for other
+    kinds."""
     attributes = geom.attributes
     kind = attributes.get("type", "sphere")
     if kind not in _SIZES:

@@ -35,7 +35,7 @@ from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire, lengths
 
 _SETTINGS = "settings of another program are not read"
-#: What is not carried over, and why.
+#: Elements that are not carried over, with the reasons.
 _OMITTED = {
     "asset": "meshes and textures are not read",
     "visual": _SETTINGS,
@@ -55,7 +55,7 @@ _NO_TURN = np.array([1.0, 0.0, 0.0, 0.0])
 
 @dataclass
 class _Joints:
-    """What is known of joints with one coordinate, by their names in the file."""
+    """Properties of joints with one coordinate, by their names in the file."""
 
     names: dict[str, str] = field(default_factory=dict)
     references: dict[str, float] = field(default_factory=dict)
@@ -87,7 +87,9 @@ class _Reader:
             label = joint.name or (name if len(joints) == 1 else f"{name}_{joints.index(joint) + 1}")
             if kind == "free":
                 if parent != GROUND or len(joints) > 1:
-                    raise joint.error("a free joint is the only one of a body of the world")
+                    raise joint.error(
+                        "a free joint must be the only joint of its body, and the body a child of the world"
+                    )
                 motions = self.parts.free_motions(joint, label, pose.position, quaternion_from(pose.turn))
                 pose = LocalPose(np.zeros(3), np.eye(3))
                 self._without_law(joint)
@@ -98,7 +100,7 @@ class _Reader:
         self.parts.frames[frame] = replace(self.parts.frames[frame], body=self.contents(element, name, child_class))
 
     def contents(self, element: Element, name: str, child_class: str) -> Body | None:
-        """Bodies, sites and shapes in the body (or world) `element`; its mass."""
+        """Add the bodies, sites and shapes in the body (or world) `element`, and its mass."""
         shapes: list[tuple[Element, LocalPose]] = []
         self._children(element, name, LocalPose(np.zeros(3), np.eye(3)), child_class, shapes)
         if name == GROUND:
@@ -141,7 +143,7 @@ class _Reader:
                 _omit(self.parts, child)
 
     def _surface(self, geom: Element, frame: str, pose: LocalPose) -> None:
-        """Note what tendons may run over; a geom of another kind than a sphere or a cylinder as it is."""
+        """Note a surface over which tendons may run; a geom that is neither sphere nor cylinder is noted unchanged."""
         kind = geom.attributes.get("type", "sphere")
         self.surfaces[geom.name] = geom
         if kind in ("sphere", "cylinder"):
@@ -153,7 +155,8 @@ class _Reader:
                 raise geom.error(f"size: {error.message}") from None
 
     def over(self, element: Element) -> SurfaceWrap | str:
-        """What a <geom> of a tendon is for the wire, or why it cannot be read. Raises `ModelError`."""
+        """The surface for the wire that a <geom> of a tendon states, or the reason why it cannot be read. Raises
+        `ModelError`."""
         name, side = (element.attributes.get(key, "") for key in ("geom", "sidesite"))
         if name not in self.surfaces:
             raise element.error(f"there is no geom '{name}'")
@@ -299,7 +302,9 @@ def _couple(reader: _Reader, bodies: list[Element], equalities: list[tuple[Eleme
                 if name not in joints:
                     raise equality.error(f"there is no joint '{name}'")
             if first in leaders or second in reader.followers or first == second:
-                reader.parts.omit(original, "a joint that follows another is followed, or follows two")
+                reader.parts.omit(
+                    original, "a joint that follows another one can neither lead a joint nor follow a second one"
+                )
                 continue
             leaders.add(second)
             coefficients = equality.attribute("polycoef", (1, 2, 3, 4, 5), (0.0, 1.0, 0.0, 0.0, 0.0))

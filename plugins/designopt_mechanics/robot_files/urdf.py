@@ -27,7 +27,7 @@ from designopt_mechanics.tree import GROUND, Coordinate, Frame
 _KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _SHAPES = "shapes have no part in the equations; inertias come from <inertial>"
 _SETTINGS = "settings of another program are not read"
-#: What is not carried over, and why.
+#: Elements that are not carried over, with the reasons.
 _OMITTED = {
     "visual": _SHAPES,
     "collision": _SHAPES,
@@ -94,7 +94,7 @@ def _omit(parts: RobotParts, element: Element) -> None:
 
 
 def _motions(parts: RobotParts, joints: Mapping[str, Element], ratios: Mapping[str, float]) -> dict[str, list[Motion]]:
-    """Of each joint; coordinates are in the order of the joints that have some."""
+    """The motions of each joint; coordinates are in the order of the joints that have some."""
     leaders: dict[str, tuple[str, float, float]] = {}
     for name, joint in joints.items():
         if (mimic := joint.find("mimic")) is not None:

@@ -62,7 +62,7 @@ class Element:
         return element
 
     def need(self, *tags: str) -> Element:
-        """As `find`; raises `ModelError` when it is not there."""
+        """The element as `find` gives it; raises `ModelError` where there is none."""
         element = self.find(*tags)
         if element is None:
             raise self.error(f"has no element <{'/'.join(tags)}>")

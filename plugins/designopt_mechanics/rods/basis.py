@@ -13,7 +13,8 @@ from designopt_mechanics.rods.tree import RodTree
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Of each rod cos psi, sin psi and length (..., n), and the vectors u, h, w, b (..., n, 3) of section 2.2."""
+    """The basis of each rod: cos psi, sin psi and length (..., n), and the vectors u, h, w, b (..., n, 3) of section
+    2.2."""
 
     C: Any
     S: Any

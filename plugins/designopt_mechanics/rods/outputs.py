@@ -32,7 +32,7 @@ def velocities(tree: RodTree, q: Any, dq: Any) -> tuple[Any, Any]:
 
 
 def energies(tree: RodTree, q: Any, dq: Any) -> Energies:
-    """Of a state."""
+    """The energies of a state."""
     m, com = tree.column("mass"), tree.column("com")
     _, centres = places(tree, q)
     _, v = velocities(tree, q, dq)

@@ -81,7 +81,7 @@ _SEGMENTS = {
 
 
 def slopes(rhythm: Rhythm) -> dict[str, dict[str, float]]:
-    """Of each variable of clavicle and scapula its slopes by plane and elevation."""
+    """The slopes of each variable of clavicle and scapula by plane and elevation."""
     if rhythm == "distributed":
         return {name: {"elevation": slope} for name, slope in _DISTRIBUTED.items()}
     by_plane = 0.0 if rhythm == "simplified" else 1.0

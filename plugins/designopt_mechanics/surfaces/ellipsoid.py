@@ -102,7 +102,8 @@ class _Silhouette:
 def _misses(
     start: _Silhouette, angle: Floats, length: Floats, a: Floats, b: Floats, axes: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """By how much the tangent at the geodesic's end misses `b`, across and off the surface (n, 2), and that end."""
+    """The distances (n, 2), across and off the surface, by which the tangent at the end of the geodesic misses `b`, and
+    that end."""
     x = start.points(angle) * axes
     t = x - a
     x, t = _geodesic(x, t / np.linalg.norm(t, axis=1, keepdims=True), length, axes)

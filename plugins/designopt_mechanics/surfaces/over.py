@@ -58,7 +58,7 @@ class Surface:
 
 @dataclass(frozen=True, eq=False)
 class SurfaceWrap:
-    """What a wire does with a `surface` between two of its points.
+    """The way of a wire over a `surface` between two of its points.
 
     A pulley has a `turn`: 1 runs about its axis counter-clockwise, -1 clockwise, by up to 270 degrees; a wire that ends
     on the frame of the pulley, a drum, does so in the reference posture, and is wound from there. With `turn` 0
@@ -114,16 +114,16 @@ def path_over(state: TreeState, start: Point, end: Point, overs: Sequence[Surfac
             plane.positions, [over.turn * s for over, s in zip(overs, plane.signs, strict=True)], radii
         )
         way = _on_drums(state, start, end, overs, way)
-        engaged = way.angles[0] >= 0.0 if len(overs) == 1 else ca.SX(1.0)
+        is_engaged = way.angles[0] >= 0.0 if len(overs) == 1 else ca.SX(1.0)
         slack = {} if len(overs) == 1 else _slack(overs, way)
     else:
-        way, engaged = _in_the_way(plane, radii[0])
+        way, is_engaged = _in_the_way(plane, radii[0])
         slack = {}
     names = [over.surface.name for over in overs]
     meanings = [f"the first is inside of '{names[0]}'", *(f"'{a}' and '{b}' overlap" for a, b in pairwise(names)),
                 f"the second is inside of '{names[-1]}'"]  # fmt: skip
     gaps = {meaning: step - d for meaning, step, d in zip(meanings, way.steps, way.distances, strict=True)}
-    return _in_space(overs, plane, way, (a, b, engaged), gaps | slack)
+    return _in_space(overs, plane, way, (a, b, is_engaged), gaps | slack)
 
 
 def _slack(overs: Sequence[SurfaceWrap], way: _PlanePath) -> dict[str, Any]:
@@ -189,8 +189,8 @@ def _sphere_plane(state: TreeState, a: Any, b: Any, over: SurfaceWrap) -> _Plane
 
 @dataclass(frozen=True, eq=False)
 class _PlanePath:
-    """In the plane: of each straight part its direction (2, 1), length, the step of the signed radii along it and the
-    `distances` of the centres; of each arc its sign, radius, angle and centre."""
+    """A path in the plane. Each straight part has a direction (2, 1), a length, the step of the signed radii along it
+    and the `distances` of the centres; each arc has a sign, a radius, an angle and a centre."""
 
     directions: list[Any]
     straights: list[Any]
@@ -292,7 +292,7 @@ def _in_space(
     overs: Sequence[SurfaceWrap], plane: _Plane, way: _PlanePath, ends: tuple[Any, Any, Any], gaps: dict[str, Any]
 ) -> OverPath:
     """The path of a way in the plane; the way is straight from `ends` to end where it is not engaged."""
-    a, b, engaged = ends
+    a, b, is_engaged = ends
     span = b - a
     direct = ca.norm_2(span)
     wound = way.length
@@ -310,14 +310,14 @@ def _in_space(
             angle = share * way.angles[i]
             at = way.centres[i] + way.radii[i] * way.radial(i, angle)
             height = plane.start + slope * (length_before + way.radii[i] * angle)
-            return ca.if_else(engaged, plane.origin + plane.axes @ ca.vertcat(at, height), a + share * span)
+            return ca.if_else(is_engaged, plane.origin + plane.axes @ ca.vertcat(at, height), a + share * span)
 
-        pulls = tuple(ca.if_else(engaged, force, ca.SX.zeros(3)) for force in (-pull(i), pull(i + 1)))
-        angle = ca.if_else(engaged, way.angles[i], 0.0)
+        pulls = tuple(ca.if_else(is_engaged, force, ca.SX.zeros(3)) for force in (-pull(i), pull(i + 1)))
+        angle = ca.if_else(is_engaged, way.angles[i], 0.0)
         touches.append(WrapContact(over, arc(0.0), arc(1.0), (pulls[0], pulls[1]), angle, arc))
         length_before = length_before + way.radii[i] * way.angles[i]
-    first, last = (ca.if_else(engaged, p, s * span / direct) for p, s in ((pull(0), 1.0), (-pull(len(overs)), -1.0)))
-    return OverPath(ca.if_else(engaged, length, direct), (first, last), tuple(touches), gaps)
+    first, last = (ca.if_else(is_engaged, p, s * span / direct) for p, s in ((pull(0), 1.0), (-pull(len(overs)), -1.0)))
+    return OverPath(ca.if_else(is_engaged, length, direct), (first, last), tuple(touches), gaps)
 
 
 def _is_zero(expression: Any) -> bool:

@@ -163,7 +163,8 @@ def _shot(torus: _Torus, a: Floats, b: Floats, first: Floats, arc: Floats) -> tu
 
 
 def _misses(torus: _Torus, unknown: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
-    """By how much the way from `a` is off the tangent plane and the tangent at the end misses `b` (n, 3); that end."""
+    """The distances (n, 3) by which the way from `a` is off the tangent plane and the tangent at the end misses `b`;
+    that end."""
     x = torus.points(unknown[:, 0], unknown[:, 1])
     way = x - a
     off = (torus.frame(x)[0] * way).sum(axis=1) / np.linalg.norm(way, axis=1)

@@ -11,8 +11,8 @@ from designopt.arrays import Floats, Mask
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """Of n paths: whether one touches the surface (`is_engaged`, (n,)), its `first` and `last` point on it (n, 3), and
-    the length of the `arc` between them (n,)."""
+    """The touch of n paths: whether a path touches the surface (`is_engaged`, (n,)), its `first` and `last` point on it
+    (n, 3), and the length of the `arc` between them (n,)."""
 
     is_engaged: Mask
     first: Floats

@@ -23,7 +23,7 @@ _ROUNDED, _ROUND_OFF = 1e-3, 1e-6
 _EVERYWHERE = (-math.inf, math.inf)
 #: How far beyond its range, as a multiple of it, a motion is that may be in another unit.
 _FAR = 3.0
-#: By the unit of a coordinate: the factors that may bring a motion within its limits, and what each means.
+#: The factors that may bring a motion within its limits, with their meanings, by the unit of the coordinate.
 _REMEDIES = {
     "rad": (
         (-1.0, "with the opposite sign it keeps its limits"),

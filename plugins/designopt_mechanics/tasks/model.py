@@ -140,7 +140,8 @@ class MechanismModel:
         return task
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What a robot file has and the mechanism does not; notes on improbable bodies, on the motion and its table."""
+        """Sentences on what the robot file has and the mechanism lacks, on improbable bodies, on the motion and its
+        table."""
         is_robot = is_robot_file(self.file.content)
         omissions = read_robot(self.file.content, self.file.name).omissions if is_robot else ()
         numbers = self._numbers({}, conditions)

@@ -110,7 +110,7 @@ def _postures(mechanism: Mechanism, posture: ArrayLike | Mapping[str, Any] | Non
 
 
 def _figure(lines: Floats) -> plotly.graph_objects.Figure:
-    """Of lines (n, vertices, 3), flat where all have the same depth."""
+    """The figure of lines (n, vertices, 3), flat where all have the same depth."""
     import plotly.graph_objects as go
 
     points = lines[np.isfinite(lines).all(axis=2)]

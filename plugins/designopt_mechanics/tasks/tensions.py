@@ -42,7 +42,8 @@ _MISSING = 1e-6
 
 
 class SharingSection(TypedDict, total=False):
-    """What the wires of `carried_by` minimise. Tensions count by the wires' ``largest_tension`` where they have one."""
+    """The criterion that the wires of `carried_by` minimise. Tensions count by the ``largest_tension`` of the wires
+    that have one."""
 
     criterion: Annotated[CriterionName, Q("", "what is minimised", default="power")]
     exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50, default=2.0)]
@@ -87,7 +88,7 @@ class Carriers:
 
     @cached_property
     def criterion(self) -> Criterion:
-        """What is minimised. Raises `ValueError` for an unknown criterion or number."""
+        """The criterion that is minimised. Raises `ValueError` for an unknown criterion or number."""
         if unknown := set(self.sharing) - set(SharingSection.__annotations__):
             raise ValueError(
                 f"no setting '{min(unknown)}'{nearest_or_all(min(unknown), SharingSection.__annotations__)}"

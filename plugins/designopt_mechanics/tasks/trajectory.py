@@ -44,7 +44,7 @@ _ROUNDED = 0.1
 #: Distance (m, or rad) that wires keep from where they have no way, as it is less between points of the mesh; not where
 #: start or end are nearer.
 _MARGIN = 1e-4
-#: By how much a posture may be outside of a range (rad, m): round-off of the loops.
+#: Distance (rad, m) from a range at which a posture still counts as within it: round-off of the loops.
 _WITHIN = 1e-9
 
 
@@ -261,7 +261,8 @@ class TrajectoryTask:
 
     @cached_property
     def _forces(self) -> LoopForces:
-        """With fewer drives than freedoms all independent coordinates count as driven: those without drives need none.
+        """The forces of the loops. With fewer drives than freedoms all independent coordinates count as driven: those
+        without drives need none.
 
         Raises `ValueError` for such drives that are not independent coordinates.
         """

@@ -21,7 +21,7 @@ FIRST = 0.1
 
 
 def mesh(scheme: SchemeName, intervals: int) -> Mesh:
-    """So many equal intervals; radau has the degree 3."""
+    """A mesh of this number of equal `intervals`; radau has the degree 3."""
     return Mesh.uniform(SCHEMES[scheme](_DEGREE, False), intervals)
 
 

@@ -11,7 +11,7 @@ from designopt_mechanics.sharing.statement.criteria import Tracking
 
 from designopt.arrays import Floats
 
-#: What a factor may scale, with the words for it.
+#: Quantities that a factor may scale, with the words for them.
 SCALED = {
     "force": "maximum isometric force",
     "fibre": "optimal fibre length",

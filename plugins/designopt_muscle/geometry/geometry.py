@@ -14,7 +14,7 @@ from designopt_muscle.osim.model import OsimModel
 
 @dataclass(frozen=True, eq=False)
 class MuscleGeometry:
-    """Of k muscles and m coordinates in n frames.
+    """The paths of k muscles over m coordinates in n frames.
 
     `lengths` (n, k) m. `arms` (n, m, k) is -dl/dq of the free `coordinates`, the total derivative where couplers drive
     others: m per radian, or 1 for a translation. `touch_counts` (n, k) counts the surfaces that a path touches.

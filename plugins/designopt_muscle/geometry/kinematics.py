@@ -32,7 +32,7 @@ class Kinematics:
 
     @cached_property
     def beyond(self) -> dict[str, frozenset[str]]:
-        """Of each coordinate, the bodies that move with it."""
+        """The bodies that move with each coordinate."""
         below = {GROUND: {GROUND}, **{joint.child: {joint.child} for joint in self.model.joints}}
         for joint in reversed(self.model.joints):
             below[joint.parent] |= below[joint.child]

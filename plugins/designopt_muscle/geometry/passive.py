@@ -16,9 +16,9 @@ from designopt_muscle.osim.model import GROUND, Bushing, CoordinateForce, OsimMo
 
 @dataclass(frozen=True, eq=False)
 class PassiveAction:
-    """Of n frames: `values` (n, f) of the f forces by name: at a coordinate N m or N, along a path the tension N, of a
-    bushing the norm of its force N. `coordinates` (n,) are generalised forces at coordinates, `bodies` (n, 6) force (N)
-    and moment (N m) about the origin of the ground on bodies.
+    """Passive forces in n frames: `values` (n, f) of the f forces by name: N m or N at a coordinate, the tension N
+    along a path, the norm of the force N of a bushing. `coordinates` (n,) are generalised forces at coordinates,
+    `bodies` (n, 6) force (N) and moment (N m) about the origin of the ground on bodies.
     """
 
     names: tuple[str, ...]

@@ -14,7 +14,7 @@ from designopt_muscle.osim.functions import limit_to_range
 from designopt_muscle.osim.model import OsimModel, OsimMuscle, PathPoint
 
 Ranges = Mapping[str, tuple[float, float]]
-#: What the ranges of coordinates are widened by (rad or m) before what lies outside is left out.
+#: Margin (rad or m) of the ranges of coordinates; surfaces that are reached only beyond it are left out.
 _MARGIN = 0.1
 
 

@@ -122,8 +122,8 @@ def fit_motion(
 
 @dataclass(frozen=True, eq=False)
 class _Marks:
-    """What is remarkable in n frames: the `errors` (n, k) m of markers, those `missing` and those `far` (n, k),
-    coordinates `at_limit` and `lost` (n, m), and the `status` (n,) that follows."""
+    """Remarks on n frames: the `errors` (n, k) m of markers, those `missing` and those `far` (n, k), coordinates
+    `at_limit` and `lost` (n, m), and the `status` (n,) that follows."""
 
     errors: Floats
     missing: Mask

@@ -84,7 +84,7 @@ def _bodies_without_markers(model: OsimModel, names: _Names) -> list[str]:
 
 
 def _bodies_beyond(model: OsimModel) -> dict[str, set[str]]:
-    """By body, those that move with it."""
+    """The bodies that move with each body."""
     beyond: dict[str, set[str]] = {}
     for joint in reversed(model.joints):
         beyond.setdefault(joint.parent, set()).update({joint.child}, beyond.get(joint.child, set()))

@@ -14,7 +14,7 @@ from designopt.plugin import Quantity as Q
 from designopt_muscle.geometry.drawing import SCENE_AXES
 from designopt_muscle.models.device import DeviceMoments
 
-#: What `strength_needed` says where no strength is sufficient.
+#: Value of `strength_needed` where no strength is sufficient.
 _MOST_STRENGTH = 1e6
 #: Digits of it that its linear program is sure of; with more, designs of the same strength would beat each other.
 _DIGITS = 9

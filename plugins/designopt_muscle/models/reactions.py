@@ -76,8 +76,8 @@ def reaction_gains(model: OsimModel, values: dict[str, Floats], joints: Sequence
 
 @dataclass(frozen=True, eq=False)
 class JointWrenches:
-    """What the parents of `joints` put on their children in n frames: `force` (n, j, 3) N and `moment` (n, j, 3) N m
-    about `point` (n, j, 3) m, the centre of the joint on the child."""
+    """The wrenches of the parents of `joints` on their children in n frames: `force` (n, j, 3) N and `moment` (n, j, 3)
+    N m about `point` (n, j, 3) m, the centre of the joint on the child."""
 
     joints: tuple[str, ...]
     force: Floats
@@ -129,7 +129,8 @@ def _axes_body(model: OsimModel, name: str, axes: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Pull:
-    """What a unit force of a `muscle` adds to the wrench of the parent on the child of a `joint` in some `frames`."""
+    """The part of a unit force of a `muscle` in the wrench of the parent on the child of a `joint`, in some
+    `frames`."""
 
     joint: str
     muscle: int

@@ -71,21 +71,22 @@ def load_notes(model: OsimModel, loads: InputFile | None, forces: InputFile | No
     return [f"{forces.name}: {note}" for note in notes]
 
 
-def refuse(files: Files, *, computed: bool, reactions: bool, measured: bool) -> None:
+def refuse(files: Files, *, computes_moments: bool, reactions: bool, has_emg: bool) -> None:
     """Raise `InvalidDesign` for files without effect, and for settings whose files are missing.
 
-    Net moments are `computed` or read; `reactions` of joints and `measured` activity are set or not.
+    `computes_moments`: the net moments are not read. `reactions` of joints are requested or not; `has_emg`: measured
+    activity is used.
     """
     if (files["external_loads"] is None) != (files["external_forces"] is None):
         raise InvalidDesign("external_loads and external_forces belong together: give both or none")
-    if files["external_loads"] is not None and not (computed or reactions):
+    if files["external_loads"] is not None and not (computes_moments or reactions):
         raise InvalidDesign("external loads are used only with 'inverse_dynamics: compute' or 'joint_reactions'")
-    if reactions and not computed and files["external_loads"] is None:
+    if reactions and not computes_moments and files["external_loads"] is None:
         raise InvalidDesign(
             "joint reactions need external_loads and external_forces; if there are none, set 'inverse_dynamics:"
             " compute'"
         )
-    if computed and files["moments"] is not None:
+    if computes_moments and files["moments"] is not None:
         raise InvalidDesign("net moments are computed and a table of them is not used: leave 'moments' out")
-    if measured != (files["emg"] is not None):
+    if has_emg != (files["emg"] is not None):
         raise InvalidDesign("the condition 'emg' (a file) and the setting 'emg' belong together: give both or none")

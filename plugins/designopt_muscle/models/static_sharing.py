@@ -157,7 +157,7 @@ class StaticSharing:
             self._notes(files)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the readers of model and trial left out or assumed."""
+        """Sentences on what the readers of model and trial left out or assumed."""
         files = files_of(conditions)
         with as_mistakes(files):
             return self._notes(files)
@@ -241,9 +241,9 @@ class StaticSharing:
     def _refuse(self, files: Files) -> None:
         refuse(
             files,
-            computed=self.inverse_dynamics == "compute",
+            computes_moments=self.inverse_dynamics == "compute",
             reactions=bool(self.joint_reactions),
-            measured=self.emg is not None,
+            has_emg=self.emg is not None,
         )
 
     def _notes(self, files: Files) -> list[str]:
@@ -251,7 +251,7 @@ class StaticSharing:
         assert motion is not None
         notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
         is_computed = self.inverse_dynamics == "compute"
-        notes += trial_notes(skeleton, motion, files["moments"], computed=is_computed, cutoff=self.cutoff)
+        notes += trial_notes(skeleton, motion, files["moments"], computes_moments=is_computed, cutoff=self.cutoff)
         notes += load_notes(skeleton, files["external_loads"], files["external_forces"])
         if self.emg is not None and files["emg"] is not None:
             read_activity(

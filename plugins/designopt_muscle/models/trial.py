@@ -39,7 +39,7 @@ _LOOKED_AT = 50
 
 @dataclass(frozen=True)
 class ExternalLoads:
-    """What acts on bodies from outside: OpenSim's file of `assignments` (XML) and the table of `forces` it is for."""
+    """External loads on bodies: OpenSim's file of `assignments` (XML) and the table of `forces` that it assigns."""
 
     assignments: InputFile
     forces: InputFile
@@ -65,7 +65,7 @@ class TrialFrames:
 
 @dataclass(frozen=True)
 class Contraction:
-    """How fibres and tendons give forces, as `strengths` has it."""
+    """How fibres and tendons produce forces: the arguments of `strengths`."""
 
     tendon: Literal["rigid", "equilibrium"] = "rigid"
     passive: bool = False
@@ -89,7 +89,7 @@ class MovedCoordinates:
 
     @property
     def states(self) -> dict[str, tuple[Floats, Floats, Floats]]:
-        """By name, value, rate and acceleration (n,) each."""
+        """Value, rate and acceleration, (n,) each, of the coordinates by name."""
         return {
             name: (self.values[:, i], self.rates[:, i], self.accelerations[:, i]) for i, name in enumerate(self.names)
         }
@@ -172,7 +172,7 @@ def read_trial(
     part = frames or TrialFrames()
     cutoff, times, window = part.cutoff, part.times, part.window
     is_computed = dynamics is not None and dynamics.gives_moments
-    remarks = trial_notes(skeleton, motion, moments, computed=is_computed, cutoff=cutoff)
+    remarks = trial_notes(skeleton, motion, moments, computes_moments=is_computed, cutoff=cutoff)
     table, free = _motion_table(skeleton, motion, cutoff)
     coordinate_values = np.column_stack([table.column(name) for name in free])
     sample_times = table.time
@@ -271,20 +271,20 @@ def _motion_table(model: OsimModel, motion: InputFile, cutoff: float | None) -> 
 
 
 def trial_notes(
-    model: OsimModel, motion: InputFile, moments: InputFile | None, *, computed: bool, cutoff: float | None
+    model: OsimModel, motion: InputFile, moments: InputFile | None, *, computes_moments: bool, cutoff: float | None
 ) -> list[str]:
     """Notes on the tables of a trial: of their readers, and on columns and coordinates without each other.
 
-    Net moments are `computed` or in `moments`, by default in `motion`; the motion is filtered at `cutoff` (Hz). Raises
-    `TrialError` for unusable tables and for misspelt columns.
+    Net moments are computed (`computes_moments`) or in `moments`, by default in `motion`; the motion is filtered at
+    `cutoff` (Hz). Raises `TrialError` for unusable tables and for misspelt columns.
     """
     table, _ = _motion_table(model, motion, cutoff)
     if not present_coordinates(table, model.free):
         raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{model.name}'")
     notes = [*(f"{motion.name}: {note}" for note in table.notes)]
-    notes += motion_notes(table, motion.name, model, moments=moments is None and not computed)
+    notes += motion_notes(table, motion.name, model, moments=moments is None and not computes_moments)
     notes += [f"{motion.name}: {note}" for note in pose_notes(table, model)]
-    if not computed:
+    if not computes_moments:
         source = table if moments is None else read_trial_table(moments)
         file = moments or motion
         if moments is not None:
@@ -335,7 +335,7 @@ def read_trial_table(file: InputFile) -> TimeTable:
 
 @contextmanager
 def _as_trial_errors(file: InputFile) -> Iterator[None]:
-    """What a table cannot give is reported as a `TrialError` about its file."""
+    """Turn errors of a table into a `TrialError` about its file."""
     try:
         with errors_about(file.name):
             yield

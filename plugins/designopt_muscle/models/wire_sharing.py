@@ -116,7 +116,7 @@ class WireSharingModel:
             raise InvalidSetting("motion", str(error)) from None
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the reader of the motion left out or assumed."""
+        """Sentences on what the reader of the motion left out or assumed."""
         file = _file(conditions)
         table, joints = self._table(file), self._anatomy.joints
         other_columns = [name for name in table.names if not any(part in joints for part in name.split("/"))]

@@ -112,6 +112,6 @@ class Blankevoort:
 
 
 def smooth_step(x: Floats) -> Floats:
-    """From 0 at `x` = 0 to 1 at 1, with two continuous derivatives (10 x^3 - 15 x^4 + 6 x^5)."""
+    """A step from 0 at `x` = 0 to 1 at 1, with two continuous derivatives (10 x^3 - 15 x^4 + 6 x^5)."""
     s = np.clip(x, 0.0, 1.0)
     return np.asarray(s**3 * (10.0 - 15.0 * s + 6.0 * s**2))

@@ -134,7 +134,7 @@ class _Reader:
 
 
 def _apply_defaults(model: Element) -> None:
-    """What an element does not state is that of the element of its kind in the file's <defaults>."""
+    """Give each element what it does not state from the element of its kind in the <defaults> of the file."""
     holder = model.find("defaults")
     if holder is None:
         return

@@ -37,7 +37,7 @@ _COMMON = {
     "path", "FunctionBasedPath", "MuscleFirstOrderActivationDynamicModel", "MuscleSecondOrderActivationDynamicModel",
     "MuscleFixedWidthPennationModel",
 }  # fmt: skip
-#: What only one model has: its name in the file and OpenSim's own value where the file has none.
+#: Properties of a single muscle model: name in the file, and OpenSim's own value where the file has none.
 _SHAPES: dict[str, dict[str, float]] = {
     "thelen": {
         "FmaxTendonStrain": 0.04, "FmaxMuscleStrain": 0.6, "KshapeActive": 0.45, "KshapePassive": 5.0, "Af": 0.25,

@@ -42,7 +42,7 @@ _LIGAMENT = (
 
 @dataclass(frozen=True, eq=False)
 class _Names:
-    """What a force may refer to."""
+    """The names to which a force may refer."""
 
     bodies: set[str]
     coordinates: Mapping[str, bool]

@@ -85,7 +85,7 @@ def _balance(arrays: Arrays, *, row: int, highlights: Sequence[str]) -> Plot:
 
 
 def _load(coordinate: str) -> str:
-    """What acts along a coordinate, with its unit: force or moment by the name of the coordinate, else both."""
+    """The load along a coordinate, with its unit: force or moment by the name of the coordinate, else both."""
     if re.search(r"_t[xyz](_[rl])?$", coordinate):
         return "force [N]"
     if re.search("angle|flexion|extension|tilt|list|rotation|bending|duction|version|deviation|supination", coordinate):

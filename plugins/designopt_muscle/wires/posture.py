@@ -29,8 +29,9 @@ _AIMED, _ACCEPTED = 1e-13, 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Posture:
-    """Of n frames: `pose` (n, c) of the links and whether it has `converged` (n,); generalised forces `moments` (n, m)
-    of all wires on the joints and their `slopes` (n, m, k) by the muscle tensions; `tensions` (n, w) N of all wires."""
+    """Postures of n frames: `pose` (n, c) of the links and whether it has `converged` (n,); generalised forces
+    `moments` (n, m) of all wires on the joints and their `slopes` (n, m, k) by the muscle tensions; `tensions` (n, w) N
+    of all wires."""
 
     pose: Floats
     converged: Mask
@@ -47,7 +48,8 @@ class WireRows:
         self.muscles = tuple(name for name, law in anatomy.laws.items() if isinstance(law, Muscle))
 
     def posture(self, q: Floats, pull: Floats, start: Floats | None = None) -> Posture:
-        """At joints `q` (n, m) under tensions `pull` (n, k) N of the muscles, from the poses `start` (n, c)."""
+        """The posture at joints `q` (n, m) under tensions `pull` (n, k) N of the muscles, from the poses `start` (n,
+        c)."""
         a = self.anatomy
         m, n = len(a.joints), len(q)
         x = np.tile(a.tree.reference[m:], (n, 1)) if start is None else np.array(start)

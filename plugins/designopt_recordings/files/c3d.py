@@ -64,7 +64,7 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
 
 
 def _open(file: InputFile) -> Any:
-    """What ezc3d reads; it takes paths only."""
+    """The file as ezc3d reads it, which takes paths only."""
     try:
         import ezc3d
     except ImportError:

@@ -30,7 +30,8 @@ def fit(reference: Floats, positions: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def fit_triad(reference: Floats, positions: Floats) -> tuple[Floats, Floats, Floats]:
-    """As `fit`, by the frame of three markers: the three of `reference` with the largest triangle (Nunes 2017, 3.2.3).
+    """The pose of `fit`, by the frame of three markers: the three of `reference` with the largest triangle (Nunes 2017,
+    3.2.3).
 
     The pose takes the first marker as origin, the line to the second as its first axis.
     """

@@ -17,8 +17,8 @@ SHORTEST = 0.05  # s: a shorter contact is noise, a shorter flight within a cont
 
 @dataclass(frozen=True)
 class ContactInterval:
-    """From `start` to `end` s a plate is loaded; `is_complete` is false where the recording begins or ends in
-    between."""
+    """An interval from `start` to `end` s in which a plate is loaded; `is_complete` is false where the recording begins
+    or ends in between."""
 
     start: float
     end: float

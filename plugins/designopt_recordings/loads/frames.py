@@ -18,7 +18,7 @@ from designopt_recordings.signals.filters import lowpass
 class PlateLoad:
     """The load that plate `name` puts on the subject at n frames, laboratory frame, Y up.
 
-    `force` (n, 3) N and `moment` (n, 3) N·m about the laboratory's origin are exactly zero where not `loaded` (n,).
+    `force` (n, 3) N and `moment` (n, 3) N·m about the laboratory's origin are exactly zero without `is_loaded` (n,).
     `point` (n, 3) m is the centre of pressure (the centre of the surface while unloaded), `free` (n,) N·m the moment
     about the surface's upward normal there. `status` (n,) is `FrameStatus.OK` or `MISSING_LOAD`, where all are NaN.
     """
@@ -28,7 +28,7 @@ class PlateLoad:
     moment: Floats
     point: Floats
     free: Floats
-    loaded: Mask
+    is_loaded: Mask
     status: Integers
 
 

@@ -75,7 +75,7 @@ def bearing_segment(
     count = len(recording.time)
     segment_index, distance = np.full(count, -1), np.full(count, np.nan)
     status = load.status.copy()
-    for first, end in runs(load.loaded):
+    for first, end in runs(load.is_loaded):
         rows = slice(first, end)
         is_visible = np.isfinite(distances[rows]).any(axis=1)
         if not is_visible.any():

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Plan(ctypes.Structure):
-    """As ``designopt_plan`` in ``step.c``."""
+    """The fields of ``designopt_plan`` in ``step.c``."""
 
     _fields_ = [
         *((name, ctypes.c_long) for name in ("rows", "samples", "substeps", "step_at", "load_at")),

@@ -79,7 +79,7 @@ class RateLoop:
 
     @property
     def forward(self) -> Floats:
-        """From the heading controller's output to the difference command."""
+        """The factor from the output of the heading controller to the difference command."""
         return np.where(self.gain > 0.0, self.gain * self.max_rate, 1.0)
 
 

@@ -28,7 +28,7 @@ class SlippingMotion(NamedTuple):
 
     @classmethod
     def of_vehicle(cls, p: VehicleNumbers) -> SlippingMotion:
-        """Of the vehicles of a plant whose shear modulus is above 0."""
+        """The equations for the vehicles of a plant whose shear modulus is above 0."""
         mass = p.weight / GRAVITY
         return cls(
             body=VehicleDynamics.of_vehicle(p)._replace(per_mass=1.0 / mass),

@@ -83,7 +83,7 @@ class VehicleNumbers:
         return 0.25 * self.turning * self.weight * self.contact_length
 
 
-#: What only refinements have.
+#: Numbers that only refinements have.
 _LEVEL_1 = dict.fromkeys(("shift", "side_moment", "stiction", "shear_modulus"), 0.0)
 
 
@@ -174,7 +174,7 @@ class VehicleDynamics(NamedTuple):
 
     @classmethod
     def of_vehicle(cls, p: VehicleNumbers) -> VehicleDynamics:
-        """Of the vehicles of a plant."""
+        """The equations for the vehicles of a plant."""
         left, right = p.adhesion_limits
         return cls(
             power=p.power,

@@ -124,7 +124,7 @@ class Law(NamedTuple):
 
     @classmethod
     def with_settings(cls, settings: PID, origin: Floats) -> Law:
-        """Of n controllers that rest at measurements `origin` (n,)."""
+        """The law of n controllers that rest at measurements `origin` (n,)."""
         T = settings.sample_time
         forget = settings.tf / (settings.tf + T)
         return cls(
@@ -161,7 +161,7 @@ class Law(NamedTuple):
         The limits are ±1 if none are given; `last` is the output of the sample before, from which the rate is limited.
         """
         e = wrap_angle(m, r - y) if angle else r - y
-        D = self.forget * memory.derivative - self.kd * scale * (y - memory.measured)
+        D = self.forget * memory.derivative - self.kd * scale * (y - memory.measurement)
         # b (r - r0) - (y - r0), by the error so that it is the wrapped one of angles
         raw = self.kp * scale * (e - self.off * (r - self.origin)) + memory.integral + D
         raw = raw if feed is None else raw + feed
@@ -179,12 +179,12 @@ class Memory(NamedTuple):
 
     derivative: Any
     integral: Any
-    measured: Any
+    measurement: Any
     sections: tuple[tuple[Any, ...], ...] = ()  # of each in series
 
     @classmethod
     def at_rest(cls, y: Any, u: Any, sections: tuple[DifferenceEquation, ...] = ()) -> Memory:
-        """At measurement `y` and output `u`, without bump."""
+        """The memory at measurement `y` and output `u`, without bump."""
         return cls(0.0 * y, u, y, tuple(tuple(u * share for share in section.at_rest()) for section in sections))
 
 

@@ -41,7 +41,7 @@ class Predictor(NamedTuple):
 
     @classmethod
     def of_plant(cls, plant: Plant, sample_time: float) -> Predictor:
-        """With a model of a single stable `plant`; raises `ValueError` for one that is not stable."""
+        """A predictor with a model of a single stable `plant`; raises `ValueError` for one that is not stable."""
         if not (np.linalg.eigvals(plant.A).real < 0.0).all():
             raise ValueError("a Smith predictor needs a stable plant: the integral of its model would not decay")
         model = plant_with_delayed_output(plant, sample_time)
@@ -55,7 +55,7 @@ class Predictor(NamedTuple):
         return tuple(states.tolist()), float(np.array(self.prompt.P) @ states + self.prompt.q)
 
     def memory(self, u: Any) -> ModelMemory:
-        """At rest at the command `u`."""
+        """The memory at rest at the command `u`."""
         states, output = self.at_rest()
         return ModelMemory(tuple(u * x for x in states), (u * output,), (u * output,) * self.samples)
 

@@ -40,7 +40,7 @@ class Structure(NamedTuple):
     inner_limits: Limits = Limits()
 
     def at_rest(self, zero: Any) -> StructureMemory:
-        """At rest at measurements and commands that are 0; `zero` has the shape of all."""
+        """The memory at rest at measurements and commands that are 0; `zero` has the shape of all."""
         return StructureMemory(
             self.law.at_rest(zero, zero),
             zero,

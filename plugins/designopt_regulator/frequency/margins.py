@@ -43,7 +43,7 @@ def no_margins(n: int) -> Margins:
 
 
 def margins(response: Response, w: Floats, re: Floats, im: Floats, *, at_rest: Floats, real_at_end: bool) -> Margins:
-    """Of n stable loops with `response`, whose values on the grids `w` (n, m) are `re` and `im` (n, m).
+    """The margins of n stable loops with `response`, whose values on the grids `w` (n, m) are `re` and `im` (n, m).
 
     A grid (m,) is that of all rows; one that is shorter than others repeats its last point. `at_rest` (n,) are the
     values at frequency 0, which are real; NaN where they are infinite or not known.

@@ -241,7 +241,7 @@ def _read(loops: _Loops, w: Floats, re: Floats, im: Floats, rows: NDArray[np.int
 
 
 def damping_ratio(modes: NDArray[np.inexact]) -> Floats:
-    """Of sampled loops with the eigenvalues `modes` (n, N): that of the oscillation that decays slowest.
+    """The damping ratio of the oscillation that decays slowest, of sampled loops with the eigenvalues `modes` (n, N).
 
     1 where nothing oscillates, -inf of an unstable loop.
     """

@@ -188,7 +188,7 @@ class StructuredLoop:
 
 
 def _controller(law: Law, z: Complex) -> tuple[Complex, Complex]:
-    """From the measurement and from the set-point to the output."""
+    """The transfer from the measurement, and that from the set-point, to the output."""
     slow = law.ki / (z - 1.0) if law.ki != 0.0 else 0.0
     fast = law.kd * (z - 1.0) / (z - law.forget) if law.kd != 0.0 else 0.0
     after = np.ones_like(z)

@@ -125,8 +125,8 @@ SETTLED, SAMPLED = 3.0, 3.0
 
 
 def record_remarks(data: StepData, fit: StepFit) -> list[str]:
-    """What a look at the record shows: an output that is not at rest at first, falls, or has not settled at the end;
-    too few samples."""
+    """Sentences on what a look at the record shows: an output that is not at rest at first, falls, or has not settled
+    at the end; too few samples."""
     changes, unit = np.flatnonzero(np.diff(data.input)) + 1, f" {data.units[1]}".rstrip()
     sentences = [] if data.time_unit else ["the column of time has no unit and is taken in s"]
     before = data.output[: changes[0]]

@@ -101,7 +101,7 @@ def mistakes(
 
 
 def unconditional(always: Collection[str], values: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
-    """Of the parameters that are `always` given, those that designs may not have for some `values` of the choices."""
+    """The parameters that are `always` given although designs may not have them for some `values` of the choices."""
     allowed_of = {name: ("sections", kind) for kind, names in SECTIONS.items() for name in names}
     allowed_of |= dict.fromkeys(INNER, ("structure", "cascade"))
     for name in always:

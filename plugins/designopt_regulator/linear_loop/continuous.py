@@ -145,7 +145,7 @@ class Loop:
         return self.kp * self._gain()
 
     def _gain(self) -> float:
-        """Of the plant at rest."""
+        """The gain of the plant at rest."""
         return float(self.plant.C @ np.linalg.solve(-self.plant.A, self.plant.B) + self.plant.D)
 
     def grid(self) -> Floats:

@@ -179,12 +179,12 @@ class LinearPlant:
         return self.gain is not None and self.gain < 0.0
 
     def fit(self) -> StepFit:
-        """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
+        """The fit to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
         model = best_structure(self.structures()) if self.model == "auto" else self.model or "fopdt"
         return self._from_file(lambda file: fit_file(file, model, self.between, self._columns))
 
     def response_fit(self) -> ResponseFit:
-        """What was fitted to a measured frequency response; raises as `fit` does."""
+        """The fit to a measured frequency response; raises as `fit` does."""
         model = best_structure(self.structures()) if self.model == "auto" else self.model or "fopdt"
         return self._from_file(lambda file: fit_response_file(file, model))
 

@@ -23,7 +23,8 @@ _NEAR = 0.01  # of the range of a response, within which peaks on the grid may b
 
 @dataclass(frozen=True)
 class StepResponse:
-    """What follows a unit step, interval by interval: Chebyshev series (intervals, degree+1) of error and command."""
+    """The response to a unit step, interval by interval: Chebyshev series (intervals, degree+1) of error and
+    command."""
 
     steps: Floats  # (intervals,) lengths in s
     error: Floats
@@ -56,7 +57,7 @@ class StepResponse:
 
     @property
     def overshoot(self) -> float:
-        """By how much the output passes its final value, as a share of the step."""
+        """The largest excess of the output over its final value, as a share of the step."""
         return max(0.0, self.final_error + _largest(-self.error))
 
     @property
@@ -66,7 +67,7 @@ class StepResponse:
 
     @property
     def rise(self) -> float:
-        """From 10 to 90 % of the set-point (s); inf where 90 % is not reached."""
+        """The time (s) from 10 to 90 % of the set-point; inf where 90 % is not reached."""
         begin, end = self._first_below(0.9), self._first_below(0.1)
         return end - begin if np.isfinite(end) else np.inf
 
@@ -241,7 +242,8 @@ def _rest(loop: Loop, r: float, d: float) -> tuple[Floats, float]:
 
 
 def _interval(M: Floats, N: Floats, step: float) -> tuple[Floats, Floats]:
-    """What z' = M z + N f makes of f at the nodes, (nodes, n, nodes), and of z at the begin, (nodes, n, n)."""
+    """The maps of z' = M z + N f over an interval: from f at the nodes, (nodes, n, nodes), and from z at the begin,
+    (nodes, n, n)."""
     _, D = points()
     n, m = len(M), NODES - 1
     system = np.kron(D[1:, 1:] * (2.0 / step), np.eye(n)) - np.kron(np.eye(m), M)

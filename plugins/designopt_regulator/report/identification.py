@@ -33,7 +33,7 @@ class FitSection:
 
 
 def fit_section(model: LinearLoop) -> FitSection | None:
-    """What there is to show of the plant of `model`; None where it is not fitted to data."""
+    """The figure, tables and findings on the plant of `model`; None where it is not fitted to data."""
     if model.plant.type == "frequency_response":
         return _response_fit(model.plant)
     if model.plant.type != "data":
@@ -177,7 +177,7 @@ def _table(data: StepData, fit: StepFit) -> Table:
 
 
 def _deviation(fit: StepFit, name: str) -> float | str:
-    """By how much the number `name` may differ, in words if this depends on the side."""
+    """The deviation that the number `name` may have, in words if it depends on the side."""
     below, above = fit.deviations(name)
     return above if below == above else f"−{number(below, 2)}, +{number(above, 2)}"
 

@@ -71,7 +71,7 @@ class AnalysedLoop:
     sample_time: float | None = None
 
 
-#: Of a design that has no such loop.
+#: The loop of a design that has none.
 _ABSENT = AnalysedLoop("none")
 
 

@@ -85,7 +85,7 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
     if isinstance(model, LinearLoop):
         if (share := model.plant.explained_variance) is not None:
             notes.append(
-                f"The plant is a model fit_section to measured data; it explains {share:.2%} of the output's variance."
+                f"The plant is a model fitted to measured data; it explains {share:.2%} of the output's variance."
             )
         return tuple(notes)
     v = model.vehicle
@@ -102,7 +102,7 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
 def step_responses(result: Result) -> Section | None:
     """Heading, speed or output of the chosen designs over time with its reference, and the command below.
 
-    Of a plant that was fit_section to measured data, the data with the model and its residual come first. Responses of
+    Of a plant that was fitted to measured data, the data with the model and its residual come first. Responses of
     linear loops that the store does not hold are simulated anew.
     """
     title = "Step responses"

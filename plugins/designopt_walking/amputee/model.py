@@ -121,7 +121,7 @@ class AmputeeWalk:
             raise InvalidSetting("linkage", str(error)) from None
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What of the model takes no part, and what a coarse mesh does to the forces."""
+        """Sentences on parts of the model that are not used, and on the effect of a coarse mesh on the forces."""
         notes = [f"{self._file.name}: {note}" for note in idle_forces(self._model)]
         if self.intervals >= COARSE:
             return notes

@@ -51,7 +51,7 @@ TRUNK_SCALE = 30.0
 
 @dataclass(frozen=True)
 class KneeLimits:
-    """What the prosthetic knee may do: largest flexion (rad), and torque of its extension stop (N m; None: any)."""
+    """Limits of the prosthetic knee: largest flexion (rad), and torque of its extension stop (N m; None: any)."""
 
     swing_flexion: float = float(np.radians(80.0))
     stop_torque: float | None = None

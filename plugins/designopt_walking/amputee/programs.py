@@ -41,11 +41,11 @@ class AmputeePrograms:
         self._problem_functions: ProblemFunctions | None = None
 
     def device(self, values: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
-        """Of devices by the kind of the knee, that of this one, by the names of its parameters."""
+        """The device for this kind of the knee, by the names of its parameters; `values` are the devices by kind."""
         return dict(zip(self.prosthesis.parameters, values[self.prosthesis.knee], strict=True))
 
     def devices(self, values: Mapping[str, tuple[tuple[float, ...], ...]]) -> list[dict[str, float]]:
-        """Of several devices by the kind of the knee, those of this one."""
+        """The devices for this kind of the knee; `values` are several devices by kind."""
         knee = self.prosthesis.knee
         return [self.device({knee: numbers}) for numbers in values[knee]]
 

@@ -32,7 +32,7 @@ class Prediction:
 
     @property
     def spread(self) -> float:
-        """Of the objectives of all starts, relative to the least."""
+        """The spread of the objectives of all starts, relative to the least."""
         return max(self.objectives) / min(self.objectives) - 1.0
 
     @property
@@ -137,5 +137,5 @@ class AmputeeWalks:
 
 
 def sentences(failures: Mapping[str, Diverged]) -> tuple[str, ...]:
-    """On starts that were not solved, by their names."""
+    """Sentences on starts that were not solved, by their names."""
     return tuple(f"from {name}: no walk ({error.reason})" for name, error in failures.items())

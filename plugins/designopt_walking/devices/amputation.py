@@ -14,7 +14,7 @@ from designopt_walking.devices.four_bar import FourBar
 
 #: Muscles that cross the knee or the ankle, without the endings of the sides.
 LOST = ("hamstrings", "bifemsh", "rect_fem", "vasti", "gastroc", "soleus", "tib_ant")
-#: Of these, the ones that a myodesis fixes to the femur.
+#: Those of them that a myodesis fixes to the femur.
 FIXED = ("hamstrings", "rect_fem")
 #: Bodies of the prosthesis, and their share of the mass and inertia of the healthy ones.
 REPLACED, SHARE = ("tibia", "talus", "calcn", "toes"), 0.65

@@ -187,7 +187,7 @@ class WalkPredict:
             raise InvalidSetting(error.field, error.message) from None
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the reader of the model replaced, and where the guess leaves the ranges."""
+        """Sentences on what the reader of the model replaced, and on a guess that leaves the ranges."""
         ground = filled(WalkingOnSlope, conditions)
         predictor = self._predictor(ground["slope"], ground["pull"])[0]
         walker, first = predictor.walker, predictor.first

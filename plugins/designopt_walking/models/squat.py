@@ -103,11 +103,11 @@ class SquatToStand:
         _ = self._leg
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What of the model takes no part."""
+        """Sentences on parts of the model that are not used."""
         return [] if self.model is None else [f"{self.model.name}: {note}" for note in idle_forces(self._leg[0].model)]
 
     def declares(self) -> Declaration:
-        """What compliant tendons store is an output."""
+        """The energy in compliant tendons is an output."""
         return Declaration(outputs=_TENDON_OUTPUTS if self.tendons == "compliant" else {})
 
     def evaluate(

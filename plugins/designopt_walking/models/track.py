@@ -105,13 +105,13 @@ class WalkTrack:
         self._reader.checked(self._walker, conditions)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the readers of model and recording replaced or assumed."""
+        """Sentences on what the readers of model and recording replaced or assumed."""
         osim = self._walker.model
         notes = [note for note in osim.notes if "sharing" not in note]
         return [*notes, *idle_forces(osim), *self._reader.notes(self._walker, conditions)]
 
     def declares(self) -> Declaration:
-        """What compliant tendons store is an output; a page shows the walk."""
+        """The energy in compliant tendons is an output; a page shows the walk."""
         return Declaration(outputs=TENDON_OUTPUTS if self.tendons == "compliant" else {}, plots=("walking_figure",))
 
     def evaluate(

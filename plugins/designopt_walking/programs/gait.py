@@ -80,8 +80,8 @@ def plain(name: str) -> str:
 
 @dataclass(frozen=True)
 class GaitRanges:
-    """What the coordinates may do: `ranges` and `speeds` by name, with or without a side, and `duration` (s) of the
-    half cycle; `drive` is the largest control of the drives (N m at an optimal force of 1), None that of the model.
+    """Limits of the coordinates: `ranges` and `speeds` by name, with or without a side, and `duration` (s) of the half
+    cycle; `drive` is the largest control of the drives (N m at an optimal force of 1), None that of the model.
     """
 
     duration: tuple[float, float] = (0.4, 0.6)
@@ -192,7 +192,7 @@ def outside_ranges(walker: Walker, guess: PhaseGuess) -> list[str]:
 
 
 def bounds_and_scales(walker: Walker, gait: GaitRanges) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
-    """Of the phase of a walker: bounds of speeds and drives, scales of speeds, accelerations and drives."""
+    """The bounds of speeds and drives and the scales of speeds, accelerations and drives, for the phase of a walker."""
     bounds = {f"{c}_speed": gait.speed_range(c) for c in walker.coordinates}
     scales = motion_scales(walker)
     if gait.drive is not None:

@@ -30,7 +30,7 @@ DEGREE, DENSER = 5, 8
 
 
 class WalkRecording(TypedDict, total=False):
-    """What was recorded."""
+    """The recorded files of a walk."""
 
     motion: Required[Annotated[InputFile, Q("", "coordinates, and speeds if there are any (STO, MOT or CSV)")]]
     ground: Annotated[InputFile, Q("", "ground forces of both feet (STO, MOT or CSV)")]
@@ -49,7 +49,7 @@ class RecordedWalk:
 
     @property
     def duration(self) -> float:
-        """In s."""
+        """The duration (s)."""
         return float(self.time[-1])
 
     @property
@@ -58,7 +58,7 @@ class RecordedWalk:
         return {**self.motion, **self.forces}
 
     def distances(self, phase: PhaseSolution) -> dict[str, Floats]:
-        """Of a solved motion from the recorded `values`, at the times of the recording (n,), by name."""
+        """The distances of a solved motion from the recorded `values`, at the times of the recording (n,), by name."""
         trajectories = phase.interpolate(np.minimum(self.time, phase.tf))
         return {name: trajectories[name] - column for name, column in self.values.items()}
 
@@ -132,8 +132,8 @@ class RecordingReader:
         return walk
 
     def notes(self, walker: Walker, files: Mapping[str, Any]) -> list[str]:
-        """What the readers of `files` replaced or assumed, and what a person would see in the curves. Raises
-        `InvalidSetting` for an unreadable file."""
+        """Sentences on what the readers of `files` replaced or assumed, and on what a person would see in the curves.
+        Raises `InvalidSetting` for an unreadable file."""
         notes, cause, sliding = [], *self._of_posture(walker, files)
         for name in WalkRecording.__annotations__:
             if (file := files.get(name)) is None:
@@ -169,7 +169,7 @@ class RecordingReader:
 
 
 def root_mean_square(values: Any) -> float:
-    """Of all `values`."""
+    """The root mean square of all `values`."""
     return float(np.sqrt(np.mean(np.square(values))))
 
 

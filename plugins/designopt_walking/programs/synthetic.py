@@ -40,7 +40,7 @@ class SyntheticWalk:
 
     @classmethod
     def perturbed(cls, speed: float, rng: np.random.Generator) -> SyntheticWalk:
-        """With other amplitudes."""
+        """A walk with other amplitudes."""
         change = _CHANGE * rng.uniform(-1.0, 1.0, 6)
         return cls(speed, (*(1.0 + change[:5]).tolist(), float(change[5])))
 

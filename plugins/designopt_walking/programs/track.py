@@ -40,8 +40,8 @@ ACTIVATION = 0.5
 
 @dataclass(frozen=True)
 class TrackingWeights:
-    """Of squared excitations and drives, squared distances of coordinates and speeds (rad, m, s), and squared distances
-    of ground forces (N) by body weight."""
+    """The weights of squared excitations and drives, squared distances of coordinates and speeds (rad, m, s), and
+    squared distances of ground forces (N) by body weight."""
 
     effort: float = 10.0
     states: float = 1.0
@@ -50,7 +50,7 @@ class TrackingWeights:
 
 @dataclass(frozen=True, eq=False)
 class FollowedRecording:
-    """What a program needs to follow a recorded `walk` with a `walker`: data of the system, integrals, and the cost
+    """The data of a program that follows a recorded `walk` with a `walker`: data of the system, integrals, and the cost
 
     J = w_e int sum u^2 + w_s int sum w (x - x_ref)^2 + w_f int sum |F - F_ref|^2 / (m g), with the `weights` w_e, w_s,
     w_f, and `state_weights` w of single coordinates and ``<coordinate>_speed`` (1 for others).
@@ -83,8 +83,8 @@ class FollowedRecording:
         }
 
     def problem(self, phase: Phase, constraints: Mapping[str, Constraint]) -> TrajectoryProblem:
-        """With the cost of a phase that has these data and integrals. Figures: `objective` and its terms `effort`,
-        `states`, `contact`."""
+        """The problem with the cost of a phase that has these data and integrals. Figures: `objective` and its terms
+        `effort`, `states`, `contact`."""
         w = self.weights
         parts: dict[str, Callable[[Ends], Any]] = {
             "effort": lambda e: w.effort * e.integral["effort"],

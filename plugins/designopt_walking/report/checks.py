@@ -37,7 +37,7 @@ _SOLVED = {
 }
 #: A touched bound that is the largest flexion of a knee.
 _LEAST_KNEE_ANGLE = re.compile(r"knee_angle_[rl], least: ")
-#: What a single start gives: of no interest beside others.
+#: Columns of a single start, which are of no interest beside others.
 _OF_ONE_START = {"starts": 1.0, "agreeing_starts": 1.0, "start_spread": 0.0}
 #: Knee flexion of persons in swing at their usual speed (deg).
 _SWING = 60.0

@@ -16,7 +16,7 @@ from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_walking.report.sides import STYLES, side_names, which_leg
 
-#: What a reader of any computed walk must know.
+#: A note for the reader of any computed walk.
 ASSUMPTIONS = (
     "A computed walk is a local optimum of the stated cost: other walks, some of them cheaper, may exist.",
     "The model is planar, each foot is one rigid body, tendons are rigid unless the study makes them compliant. As "

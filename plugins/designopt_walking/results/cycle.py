@@ -89,7 +89,7 @@ class SolvedWalk:
 
     @cached_property
     def points(self) -> WalkPoints:
-        """At the points of the mesh: what is integrated here is balanced by the program itself."""
+        """The walk at the points of the mesh: what is integrated here is balanced by the program itself."""
         phase = self.phase
         duration = phase.tf - phase.t0
         time, weights = phase.times - phase.t0, duration * phase.mesh.weights
@@ -126,8 +126,8 @@ class SolvedWalk:
 
     @cached_property
     def friction_samples(self) -> tuple[Floats, Floats]:
-        """At the times of `samples`: fore-aft forces (`SAMPLES`, 2) N on the feet, and moments (`SAMPLES`, m) of the
-        ground at the coordinates.
+        """Values at the times of `samples`: fore-aft forces (`SAMPLES`, 2) N on the feet, and moments (`SAMPLES`, m) of
+        the ground at the coordinates.
 
         Friction at the feet is stiff (a foot stops sliding within a millisecond), and Hermite-Simpson does not damp
         stiff parts (Hairer and Wanner, Solving ODE II, 1996, section IV.5: Lobatto IIIA, |R(inf)| = 1): after a heel
@@ -159,7 +159,8 @@ class SolvedWalk:
 
 
 def _longest_stance(time: Floats, force: Floats) -> Stance:
-    """Of a foot that stands while `force` (n,) is positive, over a cycle; all or none of it where it never changes."""
+    """The longest stance, over a cycle, of a foot that stands while `force` (n,) is positive; all or none of it where
+    it never changes."""
     up, down = (np.flatnonzero((sign * force[:-1] <= 0.0) & (sign * force[1:] > 0.0)) for sign in (1.0, -1.0))
     cycle = float(time[-1] - time[0])
     if not len(up) or not len(down):

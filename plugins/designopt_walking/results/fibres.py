@@ -24,7 +24,7 @@ class FibresAlong:
 
 
 def fibres_along(walker: Walker, values: Mapping[str, Floats]) -> FibresAlong:
-    """Of a walker whose coordinates and tendon forces have these `values` (n,) by name."""
+    """The fibres of a walker whose coordinates and tendon forces have these `values` (n,) by name."""
     muscles, positions = walker.muscles, stack_values(values, walker.coordinates)
     results = _rows(walker)(positions, stack_values(values, muscles.compliant, "tendon_force_{}"))
     return FibresAlong(*(array.reshape(len(positions), len(muscles.names)) for array in results))

@@ -51,7 +51,8 @@ class Observables:
 
 
 def observables(walker: Walker, values: Mapping[str, Floats], parameters: Mapping[str, float]) -> Observables:
-    """Of a walker whose variables have these `values` (n,) by name, and its devices these `parameters`."""
+    """The observables of a walker whose variables have these `values` (n,) by name, and its devices these
+    `parameters`."""
     rows, controls, names = _rows(walker)
     muscles, coordinates = walker.muscles, walker.coordinates
     results = rows(

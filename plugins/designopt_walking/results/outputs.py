@@ -101,7 +101,7 @@ def tendon_outputs(walk: SolvedWalk) -> dict[str, float]:
 
 
 def tendon_peaks(strain: Floats, energy: Floats) -> dict[str, float]:
-    """Of tendons with this `strain` (n, k) and `energy` (n, k) J at n instants."""
+    """The peaks of tendons with this `strain` (n, k) and `energy` (n, k) J at n instants."""
     return {"peak_tendon_strain": float(strain.max()), "peak_tendon_energy": float(energy.sum(axis=1).max())}
 
 
@@ -191,7 +191,7 @@ def asymmetry(right: float, left: float) -> float:
 
 
 def _sides(walk: SolvedWalk) -> dict[str, float]:
-    """Of each side, and their asymmetry: peaks of the force, stance, knee flexion, steps."""
+    """Figures of each side and their asymmetry: peaks of the force, stance, knee flexion, steps."""
     points, cycle = walk.points, walk.stride_time
     force = points.observed.ground_force[:, :, 1] / walk.walker.weight
     outputs: dict[str, float] = {}

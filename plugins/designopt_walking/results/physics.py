@@ -30,7 +30,7 @@ CHECKS: Mapping[str, tuple[str, float]] = {
     "energy_error": ("error of the energy balance", ENERGY_ERROR),
     "force_peaks": ("number of peaks of a foot's force", MOST_PEAKS),
 }
-#: What no foot does: sink in deeper (m), or press harder (body weights).
+#: Limits that no foot exceeds: indentation (m), force (body weights).
 DEEP, HARD = 0.030, 4.0
 #: Fibre lengths (optimal lengths) and speeds (maximum speeds of shortening) for which the curves of muscles hold.
 FIBRES, FIBRE_SPEEDS = (0.2, 1.8), (-1.0, 1.0)

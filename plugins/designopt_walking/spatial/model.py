@@ -115,7 +115,8 @@ class WalkTrack3D:
             raise InvalidSetting(error.field, error.message) from None
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the readers of model and recording replaced or assumed, and what of the model takes no part."""
+        """Sentences on what the readers of model and recording replaced or assumed, and on parts of the model that are
+        not used."""
         walker, osim = self._walker, self._osim
         resting = len(osim.muscles) if self.muscles is None else 0
         notes = [f"{resting} muscles of the model take no part (setting muscles)"] if resting else []

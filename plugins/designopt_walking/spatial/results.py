@@ -101,7 +101,7 @@ SPATIAL_ARRAYS: Mapping[str, Array] = {
 
 @dataclass(frozen=True, eq=False)
 class WindowPoints:
-    """At n instants, for m coordinates and k muscles: `residual` (n, m) of the equations of motion, N m or N;
+    """Values at n instants, for m coordinates and k muscles: `residual` (n, m) of the equations of motion, N m or N;
     `ground_force` and `pressure_centre` (n, 2, 3) N and m; `indentation` (n,) m; `momentum` (n, 3) kg m/s; `moments`
     (n, 4, m) by `ORIGINS`; `forces` (n, k) N, `fibre_lengths` and `fibre_speeds` (n, k), `lengths` (n, k) and moment
     arms `arms` (n, m, k) of the paths in m."""
@@ -263,7 +263,7 @@ class FollowedWalk:
         return Rows(ca.Function("followed_walk", arguments, [ca.densify(r) for r in results]), compiled=False)
 
     def _points(self, values: Mapping[str, Floats]) -> WindowPoints:
-        """What follows from `values` (n,) by variable."""
+        """The quantities that follow from `values` (n,) by variable."""
         walker = self.walker
         residual, force, centre, depth, momentum, moments, *of_muscles = self._rows(
             stack_values(values, walker.coordinates),

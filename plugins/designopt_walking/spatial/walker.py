@@ -54,8 +54,8 @@ class MuscleSettings:
 
 @dataclass(frozen=True)
 class DrivenJoints:
-    """What moves and loads the joints: optimal `torques` (N m) of drives by coordinate, with or without its side, where
-    that of the model file does not suit, and `torque` (N m) where file and muscles have none; `springs` by
+    """The drives and springs of the joints: optimal `torques` (N m) of drives by coordinate, with or without its side,
+    where that of the model file does not suit, and `torque` (N m) where file and muscles have none; `springs` by
     coordinate."""
 
     torque: float
@@ -126,7 +126,8 @@ def joint_drives(
 
 @dataclass(frozen=True)
 class Feet:
-    """What touches the ground: `spheres` beside those of the model, and the form of their `friction`."""
+    """The contact of the feet with the ground: `spheres` beside those of the model, and the form of their
+    `friction`."""
 
     spheres: Sequence[Sphere]
     friction: Friction

@@ -31,7 +31,7 @@ def mass_of(inertia: Inertia, body_mass: float) -> float:
 def mass_properties(
     inertia: Inertia, body_mass: float, landmarks: Mapping[str, Floats], origin: Floats, axes: Floats, *, mirrored: bool
 ) -> MassProperties:
-    """Of a segment with its frame (`origin`, `axes` as columns) in a static posture.
+    """The mass properties of a segment with its frame (`origin`, `axes` as columns) in a static posture.
 
     On the left side (`mirrored`) the z coordinate of the centre and the entries xz and yz of a tensor change sign.
     """

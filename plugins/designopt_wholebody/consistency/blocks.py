@@ -189,7 +189,7 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class FactoredBlocks:
-    """What `Blocks.factorise` prepared: one matrix, several right-hand sides."""
+    """The factors of `Blocks.factorise`: of one matrix, for several right-hand sides."""
 
     blocks: Blocks
     Jr: Floats

@@ -76,7 +76,7 @@ class Recursion:
         return self._outwards([share.with_multipliers(multipliers) for share in shares], len(H))[:-1, :, 0]
 
     def _inwards(self, H: Floats, g: Floats, motions: list[tuple[Floats, Floats]]) -> list[_Share]:
-        """From the ends to the root: each segment passes H and g to its parent. Changes them."""
+        """Each segment, from the ends to the root, passes H and g to its parent. Changes H and g."""
         shares = []
         for (links, carries), (N, r) in zip(reversed(self.groups), reversed(motions), strict=True):
             hessian, force = H[links.child], g[links.child] if carries else g[links.child, :, :1]
@@ -117,7 +117,7 @@ class Recursion:
 
 @dataclass(frozen=True, eq=False)
 class _Share:
-    """What a group of links leaves of itself: the rates of its joints are y = `free` - `drag` ξ_parent.
+    """The condensed equations of a group of links: the rates of its joints are y = `free` - `drag` ξ_parent.
 
     `free` (g, k, c, f) has a column for the fit and, where the group `carries`, one for each row of a loop.
     """
@@ -130,7 +130,7 @@ class _Share:
     drag: Floats
 
     def with_multipliers(self, multipliers: Floats) -> _Share:
-        """With one column, in which the rows of loops have their `multipliers` (1, m, 1, f)."""
+        """The share with one column, in which the rows of loops have their `multipliers` (1, m, 1, f)."""
         if not self.carries:
             return self
         free = self.free[:, :, :1] - product(self.free[:, :, 1:], multipliers)

@@ -14,7 +14,8 @@ from designopt_wholebody.subject import Subject
 
 @dataclass(frozen=True, eq=False)
 class ForceParts:
-    """Of one joint, each (f,): `compression`, `traction` and `shear` N, none negative; `off_axis` N m.
+    """The parts of the load of one joint, each (f,): `compression`, `traction` and `shear` N, none negative; `off_axis`
+    N m.
 
     Compression and traction are the parts along the axis of the proximal segment that its joint names, pressed into or
     pulled out of it; shear is the rest. `off_axis` is the torque perpendicular to the axis of a revolute joint,

@@ -19,7 +19,7 @@ _SHORTEST = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Forces:
-    """What drives a simulation of `subject`.
+    """The forces of a simulation of `subject`.
 
     `springs` act between points, `joint_springs` about the axes of joints; those of the subject's model file act only
     if they are given here, too. `external` is a function of time (s) that gives further generalised forces (n,), for

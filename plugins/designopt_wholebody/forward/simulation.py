@@ -18,7 +18,7 @@ from designopt_wholebody.subject import Subject
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """Of a trajectory with k instants: norms of φ, φ̇ and φ̈ (k,), and the total energy (k,) J."""
+    """Measures of a trajectory with k instants: norms of φ, φ̇ and φ̈ (k,), and the total energy (k,) J."""
 
     position: Floats
     velocity: Floats

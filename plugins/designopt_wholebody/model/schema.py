@@ -10,10 +10,10 @@ from designopt.plugin import Quantity as Q
 
 Triple = tuple[float, float, float]
 
-#: From the first landmark to the second.
+#: A direction from the first landmark to the second.
 Between = tuple[str, str]
 
-#: What stands in a cross product: an axis of the frame (``u``, ``v``, ``w``) or a direction between landmarks.
+#: A factor of a cross product: an axis of the frame (``u``, ``v``, ``w``) or a direction between landmarks.
 Factor = str | Between
 
 #: The segment that does not move; joints may name it as proximal.

@@ -81,8 +81,8 @@ class WholebodyTrial:
         _ = self._markers, self._body
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the readers of recordings and reactions left out or assumed; why a file cannot be read, which costs its
-        scenario."""
+        """Sentences on what the readers of recordings and reactions left out or assumed, and on a file that cannot be
+        read, whose scenario fails."""
         notes = []
         for name, reader in _READERS.items():
             if name in conditions:

@@ -73,7 +73,7 @@ def _swaying() -> tuple[Subject, Floats]:
 
 
 def _smooth(x: Floats) -> Floats:
-    """From 0 to 1 with zero first and second derivatives at both ends."""
+    """A step from 0 to 1 with zero first and second derivatives at both ends."""
     x = np.clip(x, 0.0, 1.0)
     return np.asarray(x**3 * (10.0 - 15.0 * x + 6.0 * x**2))
 

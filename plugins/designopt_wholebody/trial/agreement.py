@@ -15,7 +15,7 @@ Kind = Literal["thesis", "chi_squared"]
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Of N differences d (N, 3) of two methods, in their unit.
+    """The agreement of two methods with N differences d (N, 3), in their unit.
 
     `bias` (3,); `limits` (2, 3) bias ± z σ of each axis; `axis_coverage` (3,) shares of the differences within them;
     `axes` (3, 3), columns, and `radii` (3,) of the ellipsoid about the bias, and `coverage`, the share within it.

@@ -47,8 +47,8 @@ def peak(values: Floats) -> float:
 
 
 def joint_figures(analysis: Analysis, inner: Mask) -> dict[str, float]:
-    """Of each of `JOINTS`, over the frames `inner` (n,) and both sides: peak force and its parts in body weights, peak
-    torque and torque off the joint's axis in N m/kg. A joint that the model does not have has none."""
+    """Figures of each of `JOINTS`, over the frames `inner` (n,) and both sides: peak force and its parts in body
+    weights, peak torque and torque off the joint's axis in N m/kg. A joint that the model does not have has none."""
     subject, loads = analysis.subject, analysis.loads
     weight = 9.81 * subject.mass
     figures_of_joints: dict[str, float] = {}
@@ -92,8 +92,8 @@ def joint_sizes(analysis: Analysis) -> tuple[Floats, Floats]:
 
 
 def ranges(analysis: Analysis, inner: Mask) -> dict[str, float]:
-    """Of each of `ANGLES`, over the frames `inner` (n,): range of the angle, rad, of the side that moves more; none of
-    those that are not known."""
+    """The range (rad) of each of `ANGLES` over the frames `inner` (n,), on the side that moves more; angles that are
+    not known are left out."""
     range_of = {}
     for name, (joint, turn) in ANGLES.items():
         angles = [analysis.angles.angle(full) for s in "RL" if (full := f"{joint}_{s}.{turn}") in analysis.angles.names]

@@ -116,7 +116,7 @@ def moving() -> tuple[LoopSolver, MotionRows, Multipliers]:
     p: list[float] = []
     time_ = np.linspace(0.0, 1.0, ROWS)
     z = loops.follow(loops.start(p), np.column_stack([0.4 * np.sin(7.0 * time_), 0.5 * np.cos(5.0 * time_)]), p)
-    assert z.closed.all()
+    assert z.is_closed.all()
     rng = np.random.default_rng(0)
     dz = loops.rates(z.z, rng.normal(size=(ROWS, 2)), p)
     motion = MotionRows(time_, z.z, dz, loops.accelerations(z.z, dz, rng.normal(size=(ROWS, 2)), p))

@@ -26,19 +26,19 @@ def test_equal_contacts_are_no_change():
 
 def test_a_touch_more_begins():
     change = contact_change(cycle(), cycle(heel_force=[(0.0, 0.34), (0.38, 0.39)]), NAMES)
-    assert (change.body, change.closed, change.begins) == ("heel", True, True)
+    assert (change.body, change.is_touch, change.begins) == ("heel", True, True)
     assert change.phase == pytest.approx(0.385, abs=1e-3)
 
 
 def test_a_touch_less_ceases():
     change = contact_change(cycle(toe_force=[(0.3, 0.6), (0.8, 0.81)]), cycle(), NAMES)
-    assert (change.body, change.closed, change.begins) == ("toe", True, False)
+    assert (change.body, change.is_touch, change.begins) == ("toe", True, False)
     assert change.phase == pytest.approx(0.805, abs=1e-3)
 
 
 def test_a_gap_within_a_contact_is_one():
     change = contact_change(cycle(), cycle(toe_force=[(0.3, 0.5), (0.52, 0.6)]), NAMES)
-    assert (change.body, change.closed, change.begins) == ("toe", False, True)
+    assert (change.body, change.is_touch, change.begins) == ("toe", False, True)
     assert change.phase == pytest.approx(0.51, abs=1e-3)
 
 
@@ -58,5 +58,5 @@ def test_an_edge_that_passes_the_beginning_of_the_cycle_is_no_change():
 @pytest.mark.parametrize("landing", [[(0.0, 0.35), (0.99, 1.0)], [(0.01, 0.35)]])
 def test_a_touch_is_seen_beside_such_an_edge(landing):
     change = contact_change(cycle(), cycle(heel_force=[*landing, (0.7, 0.72)]), NAMES)
-    assert (change.body, change.closed, change.begins) == ("heel", True, True)
+    assert (change.body, change.is_touch, change.begins) == ("heel", True, True)
     assert change.phase == pytest.approx(0.71, abs=1e-3)

@@ -95,16 +95,16 @@ def test_a_contact_that_the_records_end_cuts_off_counts_with_open_ends_only() ->
     (contact,) = contacts(rising, open_ends=True)
     assert contact.start == pytest.approx(contacts(plate)[0].start)
     assert not contact.is_complete
-    assert load_at(rising, rising.time, open_ends=True).loaded.sum() == 3
+    assert load_at(rising, rising.time, open_ends=True).is_loaded.sum() == 3
 
 
 def test_the_load_at_frames_is_exactly_zero_outside_contacts() -> None:
     plate, point, free = stance(noise=0.2)
     frames = np.arange(0.0, 0.999, 0.01)
     load = load_at(plate, frames, cutoff=50.0)
-    assert np.flatnonzero(load.loaded).tolist() == list(range(30, 70))
-    assert (load.force[~load.loaded] == 0.0).all()
-    assert (load.moment[~load.loaded] == 0.0).all()
+    assert np.flatnonzero(load.is_loaded).tolist() == list(range(30, 70))
+    assert (load.force[~load.is_loaded] == 0.0).all()
+    assert (load.moment[~load.is_loaded] == 0.0).all()
     assert (load.status == FrameStatus.OK).all()
     middle = slice(35, 65)
     np.testing.assert_allclose(load.point[middle], point[::10][middle], atol=2e-3)
@@ -147,7 +147,7 @@ def test_a_contact_cut_by_a_missing_sample_stays_loaded() -> None:
 def test_an_unloaded_plate_stays_zero_and_a_plate_without_values_is_missing() -> None:
     quiet = ForcePlate("quiet", RATE, np.random.default_rng(1).normal(size=(COUNT, 3)), np.zeros((COUNT, 3)))
     load = load_at(quiet, TIME[::10], cutoff=20.0)
-    assert not load.loaded.any()
+    assert not load.is_loaded.any()
     assert (load.force == 0.0).all()
     assert np.isfinite(load.point).all()
     broken = ForcePlate("broken", RATE, np.full((COUNT, 3), np.nan), np.zeros((COUNT, 3)))

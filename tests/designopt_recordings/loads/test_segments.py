@@ -103,7 +103,7 @@ def test_the_steps_of_the_full_body_walk_alternate(shared: Callable[[str], Input
         load = load_at(plate, walk.time, cutoff=20.0)
         bearings = bearing_segment(walk, plate, load, segments)
         assert (bearings.status == FrameStatus.OK).all()
-        feet[plate.name] = {bearings.segments[i] for i in bearings.segment_indices[load.loaded]}
+        feet[plate.name] = {bearings.segments[i] for i in bearings.segment_indices[load.is_loaded]}
         assert np.nanmean(bearings.distance) < 0.03
     # README: right leg the contact around frames 50-130 (plate 4), left leg the one around 230-310 (plate 1)
     assert feet == {"plate 4": {"right"}, "plate 3": {"left"}, "plate 2": {"right"}, "plate 1": {"left"}}
@@ -117,5 +117,5 @@ def test_the_plates_of_the_shared_walk_carry_the_feet_they_are_named_after(
     for plate in plates_from_table(read_table(shared("mocap/walk_fullbody_opensim/grf_walk.mot"))):
         load = load_at(plate, walk.time)
         bearings = bearing_segment(walk, plate, load, segments)
-        assert {bearings.segments[i] for i in bearings.segment_indices[load.loaded]} == {plate.name}
+        assert {bearings.segments[i] for i in bearings.segment_indices[load.is_loaded]} == {plate.name}
         assert (bearings.status == FrameStatus.OK).all()

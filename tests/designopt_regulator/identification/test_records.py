@@ -9,7 +9,7 @@ from designopt_regulator.identification.step_fit import StepData, fit_step, read
 from designopt_regulator.identification.table import BadData
 from designopt_regulator.linear_loop.model import LinearLoop, LinearPlant
 from designopt_regulator.plants import linear as plants
-from designopt_regulator.report.identification import fitted
+from designopt_regulator.report.identification import fit_section
 from prbs_plant import DELAY, FAST, GAIN, SLOW, text
 from scipy.signal import lsim, max_len_seq
 
@@ -98,7 +98,7 @@ def test_a_loop_is_tuned_around_a_measured_frequency_response():
     design = {"kp": 0.8, "ti": 4.0}
     one, expected = (m.evaluate(design, {}, frozenset())[0] for m in (model, reference))
     assert one == pytest.approx(expected, rel=1e-5)
-    section = fitted(model)
+    section = fit_section(model)
     assert section is not None
     assert "25 frequencies" in section.findings[0]
     measured, curve = section.figure.plot["data"][1], section.figure.plot["data"][3]

@@ -10,7 +10,7 @@ import pytest
 from designopt_regulator.export.controller import write_controller
 from designopt_regulator.linear_loop.plant_setting import LinearPlant
 from designopt_regulator.report.bode import loop_bode
-from designopt_regulator.report.identification import fitted
+from designopt_regulator.report.identification import fit_section
 from designopt_regulator.report.responses import step_responses
 from own_plant import DELAY, FAST, GAIN, NOISE, REST, SLOW, heater, text
 
@@ -135,7 +135,7 @@ def test_the_plant_is_shown_where_no_design_is_chosen(tmp_path: Path) -> None:
 
 def test_other_plants_have_nothing_measured_to_show() -> None:
     model = designopt.load(STUDIES / "benchmark_plants.yaml").problem.model.build()
-    assert fitted(model) is None
+    assert fit_section(model) is None
 
 
 @pytest.mark.parametrize(

@@ -77,11 +77,14 @@ def test_the_double_pendulum_has_the_published_errors(
         assert printed / 1.5 < value < 1.5 * printed  # asked for: a factor of 2
 
 
+def largest_error(rods: Subject, duration: float, step: float, method: SimulationMethod) -> float:
+    """m, largest distance from the pendulum over a simulation from rest."""
+    trajectory = simulate(Forces(rods), rods.q0, np.zeros(rods.n), duration, step, method)
+    return float(np.abs(trajectory.q - pendulum(trajectory.time)).max())
+
+
 def test_bdf_follows_the_pendulum(rods: Subject) -> None:
-    trajectory = simulate(
-        Forces(rods), rods.q0, np.zeros(rods.n), 1.5, 0.01, SimulationMethod(formulation="LE", integrator="bdf")
-    )
-    assert np.abs(trajectory.q - pendulum(trajectory.time)).max() < 1e-5
+    assert largest_error(rods, 1.5, 0.01, SimulationMethod("LE", integrator="bdf")) < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -91,34 +94,15 @@ def test_bdf_follows_the_pendulum(rods: Subject) -> None:
 def test_errors_fall_with_the_order_of_the_integrator(
     rods: Subject, formulation: Formulation, integrator: Integrator, low: float, high: float
 ) -> None:
-    errors = []
-    for step in (0.004, 0.002):
-        trajectory = simulate(
-            Forces(rods),
-            rods.q0,
-            np.zeros(rods.n),
-            1.0,
-            step,
-            SimulationMethod(formulation=formulation, integrator=integrator),
-        )
-        errors.append(np.abs(trajectory.q - pendulum(trajectory.time)).max())
+    method = SimulationMethod(formulation=formulation, integrator=integrator)
+    errors = [largest_error(rods, 1.0, step, method) for step in (0.004, 0.002)]
     assert low < np.log2(errors[0] / errors[1]) < high
 
 
 def test_a_small_penalty_errs_more(rods: Subject) -> None:
     # spec: LP with alpha = 1e4 errs 4 times more than with 1e7
-    errors = []
-    for penalty in (1e7, 1e4):
-        trajectory = simulate(
-            Forces(rods),
-            rods.q0,
-            np.zeros(rods.n),
-            1.5,
-            0.002,
-            SimulationMethod(formulation="LP", penalty=penalty, integrator="trapezoidal"),
-        )
-        errors.append(np.abs(trajectory.q - pendulum(trajectory.time)).max())
-    assert 2.0 < errors[1] / errors[0] < 8.0
+    stiff, soft = (SimulationMethod("LP", penalty=penalty, integrator="trapezoidal") for penalty in (1e7, 1e4))
+    assert 2.0 < largest_error(rods, 1.5, 0.002, soft) / largest_error(rods, 1.5, 0.002, stiff) < 8.0
 
 
 def test_multipliers_are_forces_of_the_joints(rods: Subject) -> None:

@@ -45,26 +45,6 @@ def test_it_passes_through_what_was_observed_when_there_is_no_noise():
     assert (sd < 1e-3).all()
 
 
-def test_slopes_agree_with_central_differences():
-    at, h = np.array([0.3, 0.6, 0.2]), 1e-5
-    mean, sd, mean_slope, sd_slope = PROCESS.slopes(at)
-    assert (mean, sd) == pytest.approx([float(v[0]) for v in PROCESS.predict(at[None])], rel=1e-9)
-    for j, step in enumerate(h * np.eye(3)):
-        above, below = PROCESS.predict((at + step)[None]), PROCESS.predict((at - step)[None])
-        assert mean_slope[j] == pytest.approx((above[0][0] - below[0][0]) / (2 * h), abs=1e-5)
-        assert sd_slope[j] == pytest.approx((above[1][0] - below[1][0]) / (2 * h), rel=1e-3, abs=1e-7)
-
-
-@pytest.mark.parametrize("common_level", [True, False])
-def test_the_posterior_has_the_gradient_that_differences_show(common_level):
-    groups = np.array([0, 1, 1])  # two columns share a length scale, as the values of a choice do
-    function = _negative_posterior(POINTS, VALUES, groups, first_guess(2, common_level=common_level))
-    at, h = np.log([0.5, 1.0, 1e-4]), 1e-6
-    gradient = function(at)[1]
-    for j, step in enumerate(h * np.eye(3)):
-        assert gradient[j] == pytest.approx((function(at + step)[0] - function(at - step)[0]) / (2 * h), rel=1e-5)
-
-
 def test_few_observations_leave_length_scales_near_their_common_level():
     points = np.random.default_rng(0).random((9, 5))
     x = 65.0 * points - 32.5  # Ackley (1987)
@@ -218,19 +198,21 @@ def test_it_passes_through_observed_slopes():
         assert mean_slope[:2] == pytest.approx(WITH_SLOPES.observed_slopes.values[i], abs=1e-3)
 
 
-def test_slopes_of_predictions_agree_with_differences_where_slopes_are_observed():
+@pytest.mark.parametrize("process", [PROCESS, WITH_SLOPES], ids=["values", "values and slopes"])
+def test_slopes_of_predictions_agree_with_central_differences(process):
     at, h = np.array([0.3, 0.6, 0.2]), 1e-5
-    mean, sd, mean_slope, sd_slope = WITH_SLOPES.slopes(at)
-    assert (mean, sd) == pytest.approx([float(v[0]) for v in WITH_SLOPES.predict(at[None])], rel=1e-9)
+    mean, sd, mean_slope, sd_slope = process.slopes(at)
+    assert (mean, sd) == pytest.approx([float(v[0]) for v in process.predict(at[None])], rel=1e-9)
     for j, step in enumerate(h * np.eye(3)):
-        above, below = WITH_SLOPES.predict((at + step)[None]), WITH_SLOPES.predict((at - step)[None])
+        above, below = process.predict((at + step)[None]), process.predict((at - step)[None])
         assert mean_slope[j] == pytest.approx((above[0][0] - below[0][0]) / (2 * h), abs=1e-5)
         assert sd_slope[j] == pytest.approx((above[1][0] - below[1][0]) / (2 * h), rel=1e-3, abs=1e-7)
 
 
-def test_the_posterior_with_slopes_has_the_gradient_that_differences_show():
-    groups = np.array([0, 1, 1])
-    function = _negative_posterior(POINTS, VALUES, groups, first_guess(2), WITH_SLOPES.observed_slopes)
+@pytest.mark.parametrize(("common_level", "slopes"), [(True, None), (False, None), (True, WITH_SLOPES.observed_slopes)])
+def test_the_posterior_has_the_gradient_that_differences_show(common_level, slopes):
+    groups = np.array([0, 1, 1])  # two columns share a length scale, as the values of a choice do
+    function = _negative_posterior(POINTS, VALUES, groups, first_guess(2, common_level=common_level), slopes)
     at, h = np.log([0.5, 1.0, 1e-4]), 1e-6
     gradient = function(at)[1]
     for j, step in enumerate(h * np.eye(3)):

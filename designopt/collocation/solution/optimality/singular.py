@@ -111,7 +111,7 @@ def _bends_everywhere(curvature: Floats, normals: Floats) -> bool:
 def _derivatives(
     transcription: Transcription, i: int, x: Floats, multipliers: Multipliers, values: PhaseValues
 ) -> tuple[Floats, Floats]:
-    """For each point the Hessian of the Lagrangian (points, nw, nw) and the derivatives (points, rows, nw) of its
+    """The Hessian of the Lagrangian (points, nw, nw) at each point, and the derivatives (points, rows, nw) of its
     equations and path constraints; without these there are no rows."""
     layout, functions, point = (
         transcription.layout.phases[i],

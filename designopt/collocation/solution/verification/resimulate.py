@@ -95,7 +95,7 @@ class _RestartedRuns:
         self.errors: Floats = self.differences(ends[: len(names)], self.node_states[:, 1:]).max(axis=0)
 
     def differences(self, states: Floats, reference: Floats) -> Floats:
-        """Of states (nx, k) from a reference, relative to 1 + the largest absolute value of each."""
+        """The differences of states (nx, k) from a reference, relative to 1 + the largest absolute value of each."""
         return np.asarray(np.abs(states - reference) / self._size[:, None])
 
 

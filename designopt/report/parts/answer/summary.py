@@ -113,12 +113,12 @@ def front(result: Result) -> Figure | None:
         }
     ]  # fmt: skip
     designs = {0: rows}
-    for kind, chosen in _by_kind(result).items():
-        designs[len(data)] = places = np.array([*chosen.values()], dtype=np.intp)
-        text = [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in chosen.items()]
-        name = plain(kind if len(chosen) > 1 else next(iter(chosen)))
+    for kind, row_of in _by_kind(result).items():
+        designs[len(data)] = rows = np.array([*row_of.values()], dtype=np.intp)
+        text = [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in row_of.items()]
+        name = plain(kind if len(row_of) > 1 else next(iter(row_of)))
         marker = MARKERS[kind] | {"size": SHARE * MARKERS[kind]["size"]}
-        data.append(trace(x[places], y[places], name, mode="markers", marker=marker, text=text, hover=hover_template))
+        data.append(trace(x[rows], y[rows], name, mode="markers", marker=marker, text=text, hover=hover_template))
     axes = {"xaxis": axis(titles[0], **scale_for(x[rows])), "yaxis": axis(titles[1], **scale_for(y[rows]))}
     margin = {"l": 64, "r": 12, "t": 12, "b": 56}
     return Figure(

@@ -95,8 +95,9 @@ def _findings(result: Result, validation_results: Any, levels: tuple[float, ...]
 
 
 def feasible_shares(result: Result) -> dict[str, Callable[[int], str]]:
-    """By head the columns of the chosen designs: how many neighbours within the tolerances, and in which share of the
-    validation scenarios, a row of the result satisfies the limits; without those that were not evaluated."""
+    """Columns of the chosen designs by their heads, as functions of a row of the result: the share of its neighbours
+    within the tolerances, and that of the validation scenarios, in which it satisfies the limits. A column without
+    evaluations is left out."""
     near, validation_results = result.tolerated(), result.validation()
     columns: dict[str, Callable[[int], str]] = {}
     if near is not None:

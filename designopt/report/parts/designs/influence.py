@@ -108,8 +108,8 @@ def _main(indices: Indices) -> str:
 
 
 def _sentence(indices: Indices, i: Influence) -> str:
-    if i.undefined:
-        return f"{i.output}: {i.undefined[0].lower()}{i.undefined[1:]}"
+    if i.undefined_reason:
+        return f"{i.output}: {i.undefined_reason[0].lower()}{i.undefined_reason[1:]}"
     main = i.measures[_main(indices)]
     order = np.argsort(-main, kind="stable")[:NAMED]
     if indices.method == "morris":
@@ -135,7 +135,7 @@ def _sentence(indices: Indices, i: Influence) -> str:
 
 
 def _figures(indices: Indices, title: str) -> list[Figure]:
-    influences = [i for i in indices.influences if not i.undefined]
+    influences = [i for i in indices.influences if not i.undefined_reason]
     if not influences:
         return []
     figures = [_bars(indices, influences, title)]
@@ -262,7 +262,7 @@ def _table(indices: Indices, title: str) -> Table:
     present_measures = [m for m in measures if any(m in i.measures for i in indices.influences)]
     rows = []
     for i in indices.influences:
-        if i.undefined:
+        if i.undefined_reason:
             continue
         for j in np.argsort(-i.measures[_main(indices)], kind="stable").tolist():
             values = tuple(float(i.measures[m][j]) for m in present_measures)
@@ -284,7 +284,11 @@ def _notes(stage: Stage, indices: Indices, rows: NDArray[np.intp]) -> list[str]:
     if repetitions:
         text += f", {count(distinct)} of them distinct; the others were not recomputed"
     notes = [text + "."]
-    losses = {i.blocks - i.used: i for i in indices.influences if i.used < i.blocks and not i.undefined}
+    losses = {
+        i.blocks - i.complete_blocks: i
+        for i in indices.influences
+        if i.complete_blocks < i.blocks and not i.undefined_reason
+    }
     for gone, i in losses.items():
         notes.append(
             f"{count(gone)} of {count(i.blocks)} {block} were dropped because one of their designs has no "

@@ -217,7 +217,7 @@ def _limits(values: Sequence[Sequence[Floats]], feasible: NDArray[np.bool_]) -> 
 
 
 def _note(names: Sequence[str], values: Sequence[Sequence[Floats]], limits: Sequence[Sequence[ColourLimits]]) -> str:
-    """What the colours do not say: which figures have values beyond the scale, and over which scenarios they are."""
+    """A note beside the colours: which figures have values beyond the scale, and over which scenarios they are."""
     figure_names = [
         name for name, columns, ends in zip(names, values, limits, strict=True) if any(map(_is_clipped, columns, ends))
     ]

@@ -222,7 +222,7 @@ def values_in_scenarios(
 
 
 def _holding(problem: Problem, figures: Mapping[str, Floats], shape: tuple[int, int]) -> dict[str, Mask]:
-    """By constraint, a mask (n, s) of the scenarios in which its limits are met; an unavailable value does not meet
+    """A mask (n, s) by constraint of the scenarios in which its limits are met; an unavailable value does not meet
     them."""
     masks = {}
     for c in problem.constraints:

@@ -115,7 +115,7 @@ def _further_warnings(best: ProgramRecord | None) -> tuple[tuple[str, str], ...]
 
 
 def _hints(best: ProgramRecord | None) -> str:
-    """What the author of the model may improve, a line each."""
+    """Hints for the author of the model, a line each."""
     warnings = () if best is None or best.solution is None else best.solution.warnings
     return "\n".join(text for text in warnings if text.startswith(OF_MODEL))
 

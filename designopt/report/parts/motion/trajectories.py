@@ -196,7 +196,7 @@ def drawn_programs(result: Result) -> list[DrawnProgram]:
 
 
 def best_of_each(result: Result) -> dict[int, int]:
-    """By index in `result.programs()`, the rank of the best of all programs with the same fixed values."""
+    """The rank of the best of all programs with the same fixed values, by its index in `result.programs()`."""
     if not result.programs():
         return {}
     sign = result.problem.objectives[0].sign

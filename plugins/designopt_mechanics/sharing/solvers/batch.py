@@ -33,7 +33,7 @@ class Variables:
         return np.asarray(np.minimum(np.maximum(self.cost.inverse(s)[0], self.lower), self.upper))
 
     def best_and_slope(self, s: Floats) -> tuple[Floats, Floats]:
-        """That x and dx/ds, both (v, n)."""
+        """The x of `best`, and dx/ds, both (v, n)."""
         free_minimum, slope = self.cost.inverse(s)
         x = np.minimum(np.maximum(free_minimum, self.lower), self.upper)
         return x, slope * (x == free_minimum)

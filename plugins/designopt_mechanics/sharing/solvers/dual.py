@@ -60,7 +60,8 @@ def _between(solution: DualSolution, runs: int) -> Floats | None:
 
 
 def _solution(batch: Batch, guess: Floats | None) -> DualSolution:
-    """From a `guess` (m, n): the first step in parts that stay in the cache, then all frames that are left together."""
+    """The solution from a `guess` (m, n): the first step in parts that stay in the cache, then all remaining frames
+    together."""
     if guess is None:
         return newton(batch, first_multipliers(batch), warm_start=False)
     frames = batch.right_side.shape[1]

@@ -41,7 +41,7 @@ class _State:
 
     @classmethod
     def at(cls, batch: Batch, multipliers: Floats, s: Floats | None = None) -> _State:
-        """At `multipliers` (m, n), for which A^T lambda is `s` (v, n), if it is known."""
+        """The state at `multipliers` (m, n); `s` (v, n) is A^T lambda there, if it is known."""
         x, slope = batch.variables.best_and_slope(batch.matrix.transposed_times(multipliers) if s is None else s)
         return cls(multipliers, x, slope, batch.matrix.times(x) - batch.right_side)
 

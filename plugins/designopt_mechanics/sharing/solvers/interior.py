@@ -17,7 +17,7 @@ from designopt_mechanics.sharing.solvers.newton import ArrowSystem, DenseSystem,
 from designopt_mechanics.sharing.statement.convex import ConvexProblem
 
 _ITERATIONS = 100
-#: Of stationarity, rows and limits, and of products of multipliers and distances from bounds: aimed at, accepted.
+#: Tolerances of stationarity, rows, limits, and products of multipliers and distances from bounds: aimed at, accepted.
 _RESIDUAL, _ACCEPTED_RESIDUAL = 1e-11, 1e-8
 _PRODUCT, _ACCEPTED_PRODUCT = 1e-16, 1e-12
 #: Share of the way to the nearest bound that a step goes at most.
@@ -27,7 +27,7 @@ _HALVINGS = 20
 _REFINED = 2
 #: A residual below which rounding decides whether it falls.
 _NOISE = 4e-9
-#: What Newton's matrix has more on its diagonal: a reserve near 0 with a power above 2 has no curvature.
+#: Number added to the diagonal of Newton's matrix: a reserve near 0 with a power above 2 has no curvature.
 _MIN_CURVATURE = 1e-10
 
 

@@ -39,7 +39,7 @@ class EntryPattern:
 
     @classmethod
     def from_mask(cls, is_entry: Mask) -> EntryPattern:
-        """Of matrices with entries where `is_entry` (m, v) is true."""
+        """The pattern of matrices with entries where `is_entry` (m, v) is true."""
         m, v = is_entry.shape
         columns, rows = (np.asarray(part, dtype=np.int64) for part in np.nonzero(is_entry.T))
         entries = np.arange(len(rows))
@@ -75,11 +75,11 @@ class Matrices:
 
     @property
     def numbers(self) -> int:
-        """That an operation has in hand for one frame."""
+        """The numbers that an operation needs for one frame."""
         return 3 * len(self.values)
 
     def take(self, frames: Index | slice) -> Matrices:
-        """Of some of the frames."""
+        """The matrices of some of the frames."""
         return Matrices(self.pattern, self.values[:, frames])
 
     def times(self, x: Floats) -> Floats:
@@ -130,11 +130,11 @@ class FullMatrices:
 
     @property
     def numbers(self) -> int:
-        """That an operation has in hand for one frame."""
+        """The numbers that an operation needs for one frame."""
         return int(self.values[:1].size)
 
     def take(self, frames: Index | slice) -> FullMatrices:
-        """Of some of the frames."""
+        """The matrices of some of the frames."""
         return FullMatrices(self.values[frames])
 
     def times(self, x: Floats) -> Floats:

@@ -57,7 +57,7 @@ class ArrowSystem:
 
     @cached_property
     def _slopes(self) -> tuple[Floats, Floats]:
-        """Of each limit by its variable and by the last one."""
+        """The slopes of each limit by its variable and by the last one."""
         index = np.arange(self.gradients.shape[1])
         return self.gradients[:, index, index], self.gradients[:, :, -1]
 

@@ -17,7 +17,7 @@ from designopt_mechanics.sharing.statement.cost import Cost
 from designopt_mechanics.sharing.statement.formulation import Formulation
 from designopt_mechanics.sharing.statement.limits import AllLimits, LinearLimits
 
-#: Up to this exponent the dual method is tried first; above, its multipliers are too badly scaled.
+#: Maximum exponent for which the dual method is tried first; above, its multipliers are too badly scaled.
 _STEEPEST = 3.0
 #: Limits of the largest activation count as active from this multiplier on; those of a frame sum to 1.
 _ACTIVE = 1e-4
@@ -55,7 +55,7 @@ def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
 
 
 def _by_kernel(formulation: Formulation, solve_compiled: Kernel) -> FrameSolutions:
-    """All frames by the compiled method, and what it leaves is_unsolved by the interior-point method."""
+    """All frames by the compiled method, and what it leaves unsolved by the interior-point method."""
     solutions = solve_compiled(formulation)
     x, multipliers, iterations = solutions.x, solutions.multipliers, solutions.iterations
     is_unsolved = solutions.outcomes == Outcome.UNSOLVED

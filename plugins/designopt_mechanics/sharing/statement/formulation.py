@@ -85,7 +85,7 @@ class Formulation:
         )
 
     def problem(self) -> ConvexProblem:
-        """For the interior-point method."""
+        """The problem for the interior-point method."""
         objective = _Objective(self.cost, self.inner, self.quadratic, self.linear)
         return ConvexProblem(objective, self.matrix, self.right_side, self.lower, self.upper, self.limits)
 

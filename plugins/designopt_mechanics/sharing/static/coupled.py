@@ -161,7 +161,7 @@ def _power(value: Any, p: float) -> Any:
 
 
 def _limit_values(limit: LinearLimits | NormLimit, x: Any, n: int) -> Any:
-    """What may not be positive of all frames."""
+    """The values, of all frames, that a limit keeps from being positive."""
     parts = []
     for k in range(n):
         if isinstance(limit, LinearLimits):

@@ -34,7 +34,7 @@ class FrameDerivatives:
 
 
 def activation_slopes(sharing: Sharing, weights: Floats) -> FrameDerivatives:
-    """Of the sum of ``weights * activations``, both (n, k), over the balanced frames.
+    """Derivatives of the sum of ``weights * activations``, both (n, k), over the balanced frames.
 
     For a peak, `weights` is 1 at the peak and 0 elsewhere. Raises `ValueError` for criteria that couple muscles (the
     smallest maximum, synergies, joint reactions).
@@ -69,7 +69,7 @@ def activation_slopes(sharing: Sharing, weights: Floats) -> FrameDerivatives:
 
 
 def cost_slopes(sharing: Sharing) -> FrameDerivatives:
-    """Of the cost, summed over the balanced frames: the multipliers, and what follows from them."""
+    """Derivatives of the cost, summed over the balanced frames: the multipliers, and what follows from them."""
     frames = sharing.frames
     good = np.asarray(sharing.status[frames] < 100)[:, None]
     multipliers = np.where(good, sharing.multipliers[frames], 0.0)

@@ -16,7 +16,7 @@ from designopt_mechanics.sharing.status import SharingStatus
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """Of n frames: `status` (n,); the solution `x` (n, v); its residual, `missing` (n, m); the proof of
+    """The diagnosis of n frames: `status` (n,); the solution `x` (n, v); its residual, `missing` (n, m); the proof of
     infeasibility, `combination` (n, m) of rows and `deficit` (n,); the `factor` (n,) on the strength that would make
     the frame feasible.
     """

@@ -25,7 +25,7 @@ _FREE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Shortfall:
-    """Of n frames, in the units of the rows.
+    """The shortfall of n frames, in the units of the rows.
 
     `missing` (n, m) is the least-squares shortfall, `x` (n, v) its variables. `combination` (n, m) is the unit vector y
     of the proof, `deficit` (n,) is ``right_side . y`` less its maximum over the variables. `is_proof` (n,) marks
@@ -39,7 +39,7 @@ class Shortfall:
     is_proof: Mask
 
     def take(self, frames: Mask) -> Shortfall:
-        """Of some of the frames."""
+        """The shortfall of some of the frames."""
         return Shortfall(*(getattr(self, f.name)[frames] for f in fields(self)))
 
 

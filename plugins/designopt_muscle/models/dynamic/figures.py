@@ -14,7 +14,7 @@ from designopt_muscle.dynamic_sharing.sharing import DynamicSharing
 
 
 class DynamicOutputs(TypedDict):
-    """Of the solution over the motion."""
+    """Figures of the solution over the motion."""
 
     objective: Annotated[float, Q("s", "what is minimised: weighted effort, tracking error and rates of tendon forces")]
     effort: Annotated[float, Q("s", "integral of squared excitations and reserves, with their weights")]

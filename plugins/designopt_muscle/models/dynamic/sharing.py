@@ -42,7 +42,7 @@ from designopt_muscle.models.sharing_inputs import SharingScenario
 from designopt_muscle.models.trial import Trial, TrialFrames, bundled_file, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model
 
-#: On the cost that has no minimum as the mesh refines: what equals the activation there is one excitation alone.
+#: Remark on a cost that has no minimum as the mesh refines: only one excitation there equals the activation.
 _FREE_START = (
     "the first activations are free and the cost has excitations alone: on finer meshes activation at the start costs"
     " ever less, without a limit; set 'effort: activation', or judge only times well after the start"
@@ -182,7 +182,7 @@ class DynamicSharingModel:
             self._notes(conditions)
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the readers of model and trial left out or assumed."""
+        """Sentences on what the readers of model and trial left out or assumed."""
         with as_mistakes({name: conditions.get(name) for name in _FILES}):
             return self._notes(conditions)
 
@@ -293,7 +293,7 @@ class DynamicSharingModel:
         notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
         if self.effort == "excitation" and self.effort_weight > 0.0:
             notes.append(_FREE_START)
-        return notes + trial_notes(skeleton, motion, moments, computed=False, cutoff=self.cutoff)
+        return notes + trial_notes(skeleton, motion, moments, computes_moments=False, cutoff=self.cutoff)
 
     def _read(
         self, motion: InputFile, moments: InputFile | None, emg: InputFile | None, fibres: InputFile | None
