@@ -131,7 +131,8 @@ def bare_layout(**attributes: Any) -> dict[str, Any]:
     return layout(**{"showlegend": False, "margin": {"l": 64, "r": 24, "t": 36, "b": 56}, **attributes})
 
 
-#: Look of numbers in the cells of a map. Plotly's own colour is light on dark cells and dark on light ones.
+#: Look of numbers in the cells of a map. Without a colour Plotly chooses a light or a dark one for each cell; an edge
+#: around them would not be printed.
 CELL_TEXT = {"weight": 600}
 
 

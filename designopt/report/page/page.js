@@ -53,7 +53,7 @@
   // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, scales of decades have
   // few labels, and labels of points turn inwards where they would leave the figure.
   const narrow = () => !printing && innerWidth <= 640;
-  function fitNarrow(plot, width) {
+  function fitNarrow(plot, width, height) {
     // A drawing in space is seen from further away.
     const eye = plot.layout.scene?.camera?.eye;
     for (const axis in eye ?? {}) eye[axis] *= plot.layout.scene.aspectmode === "manual" ? 1.2 : 1.5;
@@ -70,7 +70,7 @@
       if (["left", "right"].includes(label.xanchor) && inwards)
         Object.assign(label, {ax: -label.ax, xanchor: label.ax > 0 ? "right" : "left"});
     }
-    partLabels(plot.layout, width);
+    partLabels(plot.layout, width, height);
     const lower = (control, by) => { control.pad = {...control.pad, t: (control.pad?.t ?? 0) + by}; };
     for (const menu of plot.layout.updatemenus ?? []) lower(menu, 16);
     for (const slider of plot.layout.sliders ?? []) { Object.assign(slider, {x: 0, len: 1}); lower(slider, 64); }
@@ -205,21 +205,20 @@
     layout.legend.y = 1 + 0.5 * space;
   }
 
-  // A label of a point that would cover another one or the numbers below its axis stands on the other side or further
-  // away, or goes: markers are in the legend.
-  function partLabels(layout, width) {
-    const boxes = [], place = (value, axis, room) => {
-      const [low, high] = axis.range, [start, end] = axis.domain ?? [0, 1];
-      return room * (start + (end - start) * (value - low) / (high - low));
-    };
+  // A label of a point that would cover another one or leave its plot stands on the other side or further away, or goes:
+  // markers are in the legend.
+  function partLabels(layout, width, height) {
+    const {t = 100, b = 80} = layout.margin ?? {}, boxes = [], room = {x: width - 110, y: height - t - b};
+    const place = (value, {range: [low, high], domain: [start, end] = [0, 1]}) => start + (end - start) * (value - low) / (high - low);
     for (const label of layout.annotations ?? []) {
       const [across, up] = ["x", "y"].map(letter => layout[String(label[`${letter}ref`]).replace(letter, `${letter}axis`)]);
       if (!label.showarrow || !across?.range || !up?.range) continue;
       const lines = label.text.split("<br>"), wide = 7 * Math.max(...lines.map(line => line.length)), high = 16 * lines.length;
-      const left = place(label.x, across, width - 110) + label.ax - (label.xanchor === "right" ? wide : 0);
-      const top = ay => ay - high / 2 - place(label.y, up, 0.6 * width);
-      const isFree = ay => top(ay) + high <= -0.6 * width * (up.domain?.[0] ?? 0) && boxes.every(b => left + wide < b.left || b.left + b.wide < left || top(ay) + high < b.top || b.top + b.high < top(ay));
-      const free = [label.ay, -label.ay, 2.5 * label.ay, -2.5 * label.ay].find(isFree);
+      const left = room.x * place(label.x, across) + label.ax - (label.xanchor === "right" ? wide : 0);
+      const top = ay => ay - high / 2 - room.y * place(label.y, up), [start, end] = up.domain ?? [0, 1];
+      const isInside = ay => -room.y * end <= top(ay) && top(ay) + high <= -room.y * start;
+      const isFree = ay => isInside(ay) && boxes.every(box => left + wide < box.left || box.left + box.wide < left || top(ay) + high < box.top || box.top + box.high < top(ay));
+      const free = [1, -1, 2.5, -2.5].map(times => times * label.ay).find(isFree);
       if (free === undefined) label.visible = false;
       else {
         label.ay = free;
@@ -365,7 +364,7 @@
     if (low) figure.plot.style.height = "225px"; // three on a sheet
     const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
     if (tall) figure.plot.style.height = `${sheet}px`;
-    if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
+    if (narrow()) fitNarrow(shown, figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || printing) shortenNames(shown, printing ? 680 : figure.plot.clientWidth);
     // So do those of many axes side by side on paper.
     const parallel = printing ? shown.data.find(trace => trace.type === "parcoords") : null;
