@@ -484,6 +484,28 @@ def test_a_drawing_in_space_fills_its_figure_on_every_screen(browser: Any, tmp_p
     assert sizes[420][1] < sizes[1200][1] <= 1200 / 200
 
 
+def test_a_drawing_in_space_leaves_the_labels_of_its_axes_room_on_paper(browser: Any, tmp_path: Path) -> None:
+    """Its slider is not printed, so that the view is higher than on the screen."""
+    ends = np.array([[[0.0, 0.0, 0.0], [2.0, 0.3, 0.5]], [[0.2, 0.0, 0.0], [2.0, 0.4, 0.5]]])
+    figure = Figure("Seen", draw(DrawnMotion(np.array([0.0, 1.0]), {"body": ends})))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Space", figures=(figure,))]), encoding="utf-8")
+    open_page(browser, path)
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    read = """const {scene, width, _size} = document.querySelector('.plot')._fullLayout;
+        const {eye, center, up} = scene.camera;
+        return [width, _size.h, ...[eye, center, up, scene.aspectratio].map(v => [v.x, v.y, v.z])]"""
+    try:
+        width, height, eye, centre, up, sides = browser.execute_script(read)
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    forward = np.subtract(centre, eye) / np.linalg.norm(np.subtract(centre, eye))
+    right = np.cross(forward, up) / np.linalg.norm(np.cross(forward, up))
+    corners = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * sides - eye
+    across = height / 2 * (corners @ right) / (corners @ forward) / np.tan(np.pi / 8)
+    assert 0.3 * width < across.max() - across.min() < width - 150
+
+
 def test_a_motion_drawn_to_scale_fills_its_figure_on_paper(browser: Any, tmp_path: Path) -> None:
     """Its slider and buttons leave their room, and its figure is as high as on the screen."""
     line = np.array([[[0.0, 0.0], [0.2, 1.8]], [[0.3, 0.0], [0.5, 1.8]]])
@@ -940,3 +962,28 @@ def test_a_unit_and_a_limit_in_a_head_or_a_name_are_not_broken(browser: Any, tmp
     text = browser.execute_script("return document.querySelector('table').textContent")
     for unbroken in ("torque [N\u00a0m/kg]", "(≥\u00a01e-6)", "peak [N\u00a0m] (minimize)"):
         assert unbroken in text
+
+
+def test_a_legend_above_panels_follows_the_width_of_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    figure = panels(
+        ["hip", "knee", "ankle", "toe"],
+        lambda i: [
+            {"type": "scatter", "x": [0, 100], "y": [i, i + 1], "name": name} for name in ("ground", "drives", "device")
+        ],
+    )
+    path = tmp_path / "report.html"
+    moments = Section("Moments", figures=(Figure("Moments", figure, height=panel_height(4)),))
+    path.write_text(render(grid(), [moments]), encoding="utf-8")
+    read = """const plot = document.querySelector('.plot');
+        const box = name => plot.querySelector(name).getBoundingClientRect();
+        return [plot._fullLayout.width, plot.clientWidth, box('.legend').bottom, box('.annotation-text').top]"""
+    try:
+        sized(browser, 360, 900)
+        open_page(browser, path)
+        for width in (360, 420):
+            sized(browser, width, 900)
+            wait_until(lambda: len(set(browser.execute_script(read)[:2])) == 1, "the figure has its width")
+            _, _, legend_bottom, title_top = browser.execute_script(read)
+            assert legend_bottom < title_top + 4
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

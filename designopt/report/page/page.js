@@ -114,9 +114,9 @@
         Object.assign(axis, axis.ticktext ? {ticktext: broken} : {tickmode: "array", tickvals: names, ticktext: broken});
         names = broken;
         const lines = Math.max(...names.map(name => name.split("<br>").length));
-        const needed = 18 * lines * names.length + 130;
-        element.style.height = `${Math.min(Math.max(element.clientHeight, needed), highest)}px`;
-        if (needed > highest) axis.tickfont = {...axis.tickfont, size: 9};
+        const needed = size => size * lines * names.length + 130;
+        element.style.height = `${Math.min(Math.max(element.clientHeight, needed(18)), highest)}px`;
+        if (needed(15) > highest) axis.tickfont = {...axis.tickfont, size: 9};
       }
       longest = Math.max(longest, ...names.flatMap(name => name.split("<br>")).map(line => line.length));
     }
@@ -151,21 +151,24 @@
     }
   }
 
-  // A drawing in space to scale fills what its figure has beside the labels of the axes: Plotly's view is 2 units high in
-  // parallel projection, and in perspective as high as the distance times 2 tan(45°/2).
-  function fitScene({scene, sliders}, width, height) {
+  // A drawing in space to scale fills what its figure has beside a colour bar and the labels of the axes: Plotly's view is
+  // 2 units high in parallel projection, and in perspective as high as the distance times 2 tan(45°/2), here at its nearest.
+  function fitScene({data, layout: {scene, sliders}}, width, height) {
     if (scene?.aspectmode !== "manual" || !scene.camera) return;
     const {eye, center: {x, y, z} = {x: 0, y: 0, z: 0}, up = {x: 0, y: 0, z: 1}, projection} = scene.camera;
     const cross = ([a, b, c], [d, e, f]) => [b * f - c * e, c * d - a * f, a * e - b * d];
     const unit = vector => vector.map(v => v / Math.hypot(...vector));
     const forward = [x - eye.x, y - eye.y, z - eye.z], right = unit(cross(forward, [up.x, up.y, up.z])), above = unit(cross(right, forward));
     const extent = direction => direction.reduce((sum, v, i) => sum + Math.abs(v) * scene.aspectratio["xyz"[i]], 0);
-    const parallel = projection?.type === "orthographic", shown = height - (sliders?.length ? (width < 500 ? 240 : 170) : 70);
-    const visible = parallel ? 2 : 2 * Math.tan(Math.PI / 8) * Math.hypot(...forward); // over the height of the figure
-    const fill = (parallel ? 1 : 0.8) * Math.min((width - Math.min(200, 0.34 * width)) / extent(right), (shown - 70) / extent(above)) * visible / shown;
+    const shown = height - (sliders?.length && !printing ? (width < 500 ? 240 : 170) : 70);
+    const room = width - Math.min(200, 0.34 * width) - (data.some(trace => [trace, trace.line, trace.marker].some(part => part?.colorbar)) ? 100 : 0);
+    const needed = Math.max(extent(right) / room, extent(above) / (shown - 70)) * shown; // over the height of the figure
+    const thick = 0.34 * Math.max(...Object.values(scene.aspectratio));
+    for (const letter of "xyz") if (scene.aspectratio[letter] < thick) Object.assign(scene[`${letter}axis`] ??= {}, {nticks: 3});
     if (width < 500) for (const letter of "xyz") Object.assign(scene[`${letter}axis`] ??= {}, {nticks: 4, tickfont: {size: 10}, title: {...scene[`${letter}axis`]?.title, font: {size: 12}}});
-    if (parallel) for (const letter of "xyz") scene.aspectratio[letter] *= fill;
-    else for (const letter of "xyz") eye[letter] /= Math.min(fill, 1.6);
+    if (projection?.type === "orthographic") for (const letter of "xyz") scene.aspectratio[letter] *= 2 / needed;
+    else for (const letter of "xyz")
+      eye[letter] *= Math.max(0.6, (needed / (2 * Math.tan(Math.PI / 8)) + extent(unit(forward)) / 2) / Math.hypot(...forward));
   }
 
   // The rows of a legend above a plot, of a figure this wide.
@@ -174,7 +177,7 @@
     const entries = new Set(data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
     if (entries.size < 2 && !data.some(t => t.showlegend)) return 0;
     let rows = 1, used = 0;
-    for (const needed of [...entries].map(name => 50 + 7.5 * name.length)) {
+    for (const needed of [...entries].map(name => 42 + 7 * name.length)) {
       if (used && used + needed > width - 110) [rows, used] = [rows + 1, 0];
       used += needed;
     }
@@ -366,17 +369,18 @@
     if (tall) figure.plot.style.height = `${sheet}px`;
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || printing) shortenNames(shown, printing ? 680 : figure.plot.clientWidth);
-    // So do those of many axes side by side on paper.
-    const parallel = printing ? shown.data.find(trace => trace.type === "parcoords") : null;
-    if (parallel?.dimensions.length > 6) {
-      parallel.labelangle = -25;
+    // So do those of many axes side by side on paper; very many have small names.
+    const parallel = shown.data.find(trace => trace.type === "parcoords"), parallels = parallel?.dimensions.length;
+    if (parallels > 10) parallel.labelfont = {...parallel.labelfont, size: 10};
+    if (printing && parallels > 6) {
+      parallel.labelangle = parallels > 10 ? -50 : -25;
       shown.layout.margin = {...shown.layout.margin, r: 90, t: 90};
     }
     // A label of a point at the edge is written in the margin.
     for (const trace of shown.frames.length ? [] : shown.data) if (/text/.test(trace.mode)) trace.cliponaxis ??= false;
     fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth, sheet);
     fitCells(shown, printing ? 680 : figure.plot.clientWidth);
-    fitScene(shown.layout, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
+    fitScene(shown, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || (printing ? !low : figure.element.closest("#overview-1"))) fitLegend(figure.plot, shown, sheet);
     fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
@@ -395,7 +399,7 @@
     }
     shown.layout.separators = ".\u202f";
     const config = {
-      responsive: true, displaylogo: false, ...(narrow() ? {displayModeBar: false} : {}), showSendToCloud: false, plotlyServerURL: "", showTips: false,
+      displaylogo: false, ...(narrow() ? {displayModeBar: false} : {}), showSendToCloud: false, plotlyServerURL: "", showTips: false,
       modeBarButtonsToRemove: ["select2d", "lasso2d", "sendChartToCloud"],
       toImageButtonOptions: {format: "svg", filename: spec.name},
     };
@@ -596,10 +600,17 @@
   }, {rootMargin: "600px"});
   figures.forEach(f => watcher.observe(f.element));
 
-  // A figure follows the width of its place also where the window keeps its size.
+  // A figure follows the width of its place also where the window keeps its size. On a narrow screen it is fitted anew, and
+  // once more, as Plotly leaves a legend where its former margin was.
+  const refit = figure => {
+    if (figure.fitted === figure.plot.clientWidth) return;
+    figure.fitted = figure.plot.clientWidth;
+    Promise.resolve(draw(figure)).then(() => draw(figure));
+  };
   const follower = new ResizeObserver(entries => {
     for (const {target} of entries)
-      if (!printing && target._fullLayout && target.clientWidth !== target._fullLayout.width) Plotly.Plots.resize(target);
+      if (!printing && target._fullLayout && target.clientWidth !== target._fullLayout.width)
+        narrow() ? refit(figures.find(f => f.plot === target)) : Plotly.Plots.resize(target);
   });
   figures.forEach(f => follower.observe(f.plot));
 
