@@ -848,7 +848,7 @@ def test_on_a_narrow_screen_buttons_do_not_cover_the_time_nor_names_of_axes_each
 
 
 def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Path) -> None:
-    table = Table("Tolerances", ("",), (("1 %",),), note="at 5 N/mm in 3 sessions")
+    table = Table("Tolerances", ("moment [N m]",), (("1 %",),), note="at 5 N/mm in 3 sessions")
     command = "designopt show 3 km"
     findings = ("7 %", "stable ≥ 2e-5 1/s")
     facts = tuple((name, value) for name, value in (("programs", "7"), ("best", "75.14 N^2 m^2 s"), ("error", "0.004")))
@@ -859,7 +859,7 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
     path.write_text(render(grid(), [section]), encoding="utf-8")
     browser.get(path.as_uri())
     text = browser.execute_script("return document.querySelector('main').textContent")
-    for words in ("1\u00a0%", "12\u00a0kN.", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command):
+    for words in ("moment [N\u00a0m]", "1\u00a0%", "12\u00a0kN.", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command):
         assert words in text
     unbroken = (
         "return [...document.querySelectorAll('.option')].map(e => [e.textContent, getComputedStyle(e).whiteSpace])"
