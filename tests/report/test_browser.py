@@ -25,6 +25,7 @@ from designopt.report.parts.designs.importance import importance
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel
 from designopt.report.parts.motion.trajectories import stacked
+from designopt.report.section import Selector
 from designopt.report.traces import selected
 from designopt.study.study import DesignVariable
 
@@ -636,9 +637,12 @@ def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:
 
 
 def test_a_table_of_words_is_measured_as_it_is_printed(browser: Any, tmp_path: Path) -> None:
-    """On a wide screen its cells break, on paper they do not."""
+    """On a wide screen its cells break, on paper they do not; the paper has its folded rows."""
     rows = tuple((k, *(f"spring of {100 * k + i} N m/rad" for i in range(7))) for k in range(3))
-    words = Section("Words", tables=(Table("Words", ("row", *(f"design {i}" for i in range(7))), rows),))
+    head = ("row", *(f"design {i}" for i in range(7)))
+    short = (*((k, *("x" * 7)) for k in range(6)), *rows)
+    tables = (Table("Words", head, rows), Table("Folded words", head, short, folded_from=6))
+    words = Section("Words", tables=tables)
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [words]), encoding="utf-8")
     browser.set_window_size(1400, 1000)
@@ -667,6 +671,29 @@ def test_words_are_with_their_table_and_a_short_table_is_not_with_the_next_part(
     assert first[-3] == "Stage"
     assert first[-1].split() == ["front", "45"]
     assert second[:3] == ["Front", "A finding.", "Designs"]
+
+
+def test_paper_has_the_whole_option_of_a_selector_and_the_first_rows_of_a_very_long_table(
+    browser: Any, tmp_path: Path
+) -> None:
+    option = "stiffness 199938 N/m, link_damping 0.439, frequency 39.3 rad/s, drive_damping 0.503, mass 12.5 kg (best)"
+    plot = {"data": [{"type": "scatter", "x": [0.0, 1.0], "y": [0.0, 1.0]}], "layout": {}}
+    figure = Figure("A", plot, choices=(Selector("Design", (option, "b")),), variants={(0,): plot, (1,): plot})
+    tables = tuple(
+        Table(f"Of {n}", ("row",), tuple((f"r{n}-{k}",) for k in range(n)), visible_rows=n, folded_from=6)
+        for n in (30, 130)
+    )
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Parts", figures=(figure,), tables=tables), Section("Record")]), "utf-8")
+    browser.get(path.as_uri())
+    text = " ".join(line for page in printed(browser, complete=True) for line in page)
+    assert f"Design {option}" in text
+    assert text.count("r30-") == 30
+    assert text.count("r130-") == 6
+    assert "124 more rows are on the page and in the CSV file." in text
+    browser.execute_script("document.querySelectorAll('.unfold input')[1].click()")
+    text = " ".join(line for page in printed(browser, complete=True) for line in page)
+    assert text.count("r130-") == 130
 
 
 def test_at_least_three_rows_of_a_table_are_on_a_sheet(browser: Any, tmp_path: Path) -> None:

@@ -604,6 +604,8 @@
   addEventListener("beforeprint", () => {
     printing = true;
     root.classList.add("printing");
+    for (const select of document.querySelectorAll("section select"))
+      select.parentElement.dataset.option = select.options[select.selectedIndex].text;
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
       table.closest(".table")?.classList.toggle("beyond-paper", table.offsetWidth > 2 * 686);
       table.classList.toggle("tight", table.offsetWidth > 1.2 * 686);
