@@ -27,6 +27,9 @@ LINES, _READ, _NAMED = 20, 100, 3
 WARNINGS = 5
 #: Maximum number of violated constraints of a program without a result.
 VIOLATIONS = 3
+#: Warnings for the author of a model, for the terminal and not for a page: they do not concern the result of a program
+#: that is solved.
+OF_MODEL = ("nonsmooth_model", "badly_scaled: entries")
 _NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
 

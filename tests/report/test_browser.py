@@ -26,6 +26,7 @@ from designopt.report.parts.designs.importance import importance
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel
 from designopt.report.parts.motion.trajectories import stacked
+from designopt.report.section import Selector
 from designopt.report.traces import selected
 from designopt.study.study import DesignVariable
 
@@ -659,9 +660,12 @@ def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:
 
 
 def test_a_table_of_words_is_measured_as_it_is_printed(browser: Any, tmp_path: Path) -> None:
-    """On a wide screen its cells break, on paper they do not."""
+    """On a wide screen its cells break, on paper they do not; the paper has its folded rows."""
     rows = tuple((k, *(f"spring of {100 * k + i} N m/rad" for i in range(7))) for k in range(3))
-    words = Section("Words", tables=(Table("Words", ("row", *(f"design {i}" for i in range(7))), rows),))
+    head = ("row", *(f"design {i}" for i in range(7)))
+    short = (*((k, *("x" * 7)) for k in range(6)), *rows)
+    tables = (Table("Words", head, rows), Table("Folded words", head, short, folded_from=6))
+    words = Section("Words", tables=tables)
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [words]), encoding="utf-8")
     browser.set_window_size(1400, 1000)
@@ -690,6 +694,29 @@ def test_words_are_with_their_table_and_a_short_table_is_not_with_the_next_part(
     assert first[-3] == "Stage"
     assert first[-1].split() == ["front", "45"]
     assert second[:3] == ["Front", "A finding.", "Designs"]
+
+
+def test_paper_has_the_whole_option_of_a_selector_and_the_first_rows_of_a_very_long_table(
+    browser: Any, tmp_path: Path
+) -> None:
+    option = "stiffness 199938 N/m, link_damping 0.439, frequency 39.3 rad/s, drive_damping 0.503, mass 12.5 kg (best)"
+    plot = {"data": [{"type": "scatter", "x": [0.0, 1.0], "y": [0.0, 1.0]}], "layout": {}}
+    figure = Figure("A", plot, choices=(Selector("Design", (option, "b")),), variants={(0,): plot, (1,): plot})
+    tables = tuple(
+        Table(f"Of {n}", ("row",), tuple((f"r{n}-{k}",) for k in range(n)), visible_rows=n, folded_from=6)
+        for n in (30, 130)
+    )
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Parts", figures=(figure,), tables=tables), Section("Record")]), "utf-8")
+    browser.get(path.as_uri())
+    text = " ".join(line for page in printed(browser, complete=True) for line in page)
+    assert f"Design {option}" in text
+    assert text.count("r30-") == 30
+    assert text.count("r130-") == 6
+    assert "124 more rows are on the page and in the CSV file." in text
+    browser.execute_script("document.querySelectorAll('.unfold input')[1].click()")
+    text = " ".join(line for page in printed(browser, complete=True) for line in page)
+    assert text.count("r130-") == 130
 
 
 def test_at_least_three_rows_of_a_table_are_on_a_sheet(browser: Any, tmp_path: Path) -> None:
@@ -871,7 +898,7 @@ def test_on_a_narrow_screen_buttons_do_not_cover_the_time_nor_names_of_axes_each
 
 
 def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Path) -> None:
-    table = Table("Tolerances", ("",), (("1 %",),), note="at 5 N/mm in 3 sessions")
+    table = Table("Tolerances", ("moment [N m]",), (("1 %",),), note="at 5 N/mm in 3 sessions")
     command = "designopt show 3 km"
     findings = ("7 %", "stable ≥ 2e-5 1/s")
     facts = tuple((name, value) for name, value in (("programs", "7"), ("best", "75.14 N^2 m^2 s"), ("error", "0.004")))
@@ -882,7 +909,7 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
     path.write_text(render(grid(), [section]), encoding="utf-8")
     browser.get(path.as_uri())
     text = browser.execute_script("return document.querySelector('main').textContent")
-    for words in ("1\u00a0%", "12\u00a0kN.", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command):
+    for words in ("moment [N\u00a0m]", "1\u00a0%", "12\u00a0kN.", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command):
         assert words in text
     unbroken = (
         "return [...document.querySelectorAll('.option')].map(e => [e.textContent, getComputedStyle(e).whiteSpace])"

@@ -501,6 +501,14 @@ def test_the_overview_asks_the_question_and_counts() -> None:
     assert len(figure.designs[0]) == 4  # the front
 
 
+def test_hints_for_the_author_of_a_model_are_not_in_the_overview(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = ["badly_scaled: entries of the scaled Jacobian", "singular_arc: from 0 to 1 s"]
+    monkeypatch.setattr("designopt.report.parts.answer.overview.program_notes", lambda _: notes)
+    findings = overview(six_designs()).findings
+    assert "singular_arc: from 0 to 1 s." in findings
+    assert not any("badly_scaled" in finding for finding in findings)
+
+
 def test_the_summary_is_an_aligned_table() -> None:
     assert summary_table(six_designs()).splitlines() == [
         "design                    width [mm]  height [m]  mass [kg]  sag [mm]",

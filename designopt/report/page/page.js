@@ -493,6 +493,8 @@
     : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Math.abs(v) < 1e4 ? Number(v.toPrecision(4)) : Math.round(v));
   const element = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
 
+  const withUnbrokenUnits = name => name.replace(/\[[^\]]*\]/g, unit => unit.replaceAll(" ", "\u00a0"));
+
   function showBrushed(figure, rows) {
     const {title, columns, values, designs, shown} = figure.spec.brushed;
     const columnValues = values.map(v => numbers(v));
@@ -510,7 +512,7 @@
     caption.append(element("h3", `${title}: ${rows.length} of ${designs.length}`), save);
     const head = element("tr"), body = element("tbody"), table = element("table");
     const numeric = columnValues.map(c => typeof c[0] === "number");
-    columns.forEach((c, k) => head.append(element("th", c, {className: numeric[k] ? "n" : "", scope: "col"})));
+    columns.forEach((c, k) => head.append(element("th", withUnbrokenUnits(c), {className: numeric[k] ? "n" : "", scope: "col"})));
     for (const i of rows.slice(0, shown)) {
       const row = element("tr");
       columnValues.forEach((c, k) => row.append(element("td", shownNumber(c[i]), {className: numeric[k] ? "n" : "s"})));
@@ -640,6 +642,8 @@
   addEventListener("beforeprint", () => {
     printing = true;
     root.classList.add("printing");
+    for (const select of document.querySelectorAll("section select"))
+      select.parentElement.dataset.option = select.options[select.selectedIndex].text;
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
       table.closest(".table")?.classList.toggle("beyond-paper", table.offsetWidth > 2 * 686);
       table.classList.toggle("tight", table.offsetWidth > 1.2 * 686);
@@ -656,12 +660,13 @@
   });
   label();
 
-  // No line breaks between a number and its unit; commands stay as they are, to be copied.
+  // No line breaks between a number and its unit, nor within a unit; commands stay as they are, to be copied.
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const text = texts.currentNode;
     if (/\d [%a-zµ°]/i.test(text.data) && !text.data.includes("designopt ") && !text.parentElement.closest("pre"))
       text.data = text.data.replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
+    if (text.parentElement.tagName === "TH") text.data = withUnbrokenUnits(text.data);
   }
 
   // Nor within a unit or a limit beside a name.

@@ -9,6 +9,7 @@ from designopt.plugin import report_part
 from designopt.report.labels import duration, listed
 from designopt.report.no_design import failed_baselines
 from designopt.report.notable import (
+    OF_MODEL,
     notable_of_recommended,
     notable_without_choice,
     program_notes,
@@ -69,7 +70,7 @@ def overview(result: Result) -> Section:
         findings += [
             sentence(clause)
             for clause in (
-                *program_notes(result),
+                *(note for note in program_notes(result) if not note.startswith(OF_MODEL)),
                 *notable_of_recommended(result),
                 *notable_without_choice(result),
                 *unusual(result),

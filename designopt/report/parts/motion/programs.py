@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from designopt.counts import plural
 from designopt.plugin import report_part
 from designopt.report.labels import number, with_unit
-from designopt.report.notable import diagnosis, first_of_each_kind
+from designopt.report.notable import OF_MODEL, diagnosis, first_of_each_kind
 from designopt.report.parts.motion.trajectories import (
     DrawnProgram,
     best_of_each,
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 #: Significant digits of optima, as of published values.
 DIGITS = 6
-#: Warnings for the author of a model, which are folded: they do not concern the result of a program that is solved.
-OF_MODEL = ("nonsmooth_model", "badly_scaled: entries")
 #: Maximum number of shown messages.
 MESSAGES = 50
 #: Relative difference below which objectives belong to the same optimum.
