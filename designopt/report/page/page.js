@@ -149,13 +149,13 @@
     else for (const letter of "xyz") eye[letter] /= Math.min(fill, 1.6);
   }
 
-  // The rows of a legend above a plot, of a figure this wide.
-  function legendRows({data, layout: {legend, showlegend}}, width) {
-    if (showlegend === false || legend?.orientation !== "h") return 0;
+  // The widths of the entries of a legend above a plot, and its rows in a figure this wide.
+  function legendEntries({data, layout: {legend, showlegend}}) {
+    if (showlegend === false || legend?.orientation !== "h") return [];
     const entries = new Set(data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
-    if (entries.size < 2 && !data.some(t => t.showlegend)) return 0;
-    return Math.ceil([...entries].map(name => 50 + 7.5 * name.length).reduce((a, b) => a + b, 0) / (width - 110));
+    return entries.size < 2 && !data.some(t => t.showlegend) ? [] : [...entries].map(name => 50 + 7.5 * name.length);
   }
+  const legendRows = (plot, width) => Math.ceil(legendEntries(plot).reduce((a, b) => a + b, 0) / (width - 110));
 
   // A legend of many rows makes a figure higher on a narrow screen or beside the answer, so that its plot keeps its height.
   function fitLegend(element, plot) {
@@ -178,6 +178,30 @@
       Object.assign(title, {x: left, y: top});
     });
     layout.legend.y = 1 + 0.5 * space;
+  }
+
+  // Panels of pairs stand below one another on a narrow screen, each with its titles, the list `maps`.
+  function stackMaps(layout, plot, maps) {
+    const panel = 190, gap = 66, inner = maps.length * (panel + gap) - gap;
+    maps.forEach(([across, up], i) => {
+      const number = i ? i + 1 : "", top = 1 - i * (panel + gap) / inner;
+      Object.assign(layout[`xaxis${number}`], {domain: [0, 1], showticklabels: true, title: {text: across}});
+      Object.assign(layout[`yaxis${number}`], {domain: [Math.max(0, top - panel / inner), top], showticklabels: true, title: {text: up}});
+    });
+    plot.style.height = `${inner + 116}px`;
+  }
+
+  // The bar of colours of a map lies above its plot and legend on a narrow screen.
+  function barAbove(plot, {data, layout}) {
+    const bar = layout.coloraxis?.colorbar ?? data.find(t => t.colorbar)?.colorbar;
+    const entries = legendEntries({data, layout}), columns = Math.max(1, Math.floor((plot.clientWidth - 110) / Math.max(...entries)));
+    const rows = 30 * Math.ceil(entries.length / columns), top = rows + 74, {b: bottom = 56} = layout.margin;
+    const inner = plot.clientHeight - bottom - (layout.margin.t ?? 60);
+    plot.style.height = `${inner + top + bottom}px`;
+    layout.margin = {...layout.margin, t: top};
+    layout.legend = {...layout.legend, y: 1 + 6 / inner};
+    Object.assign(bar, {orientation: "h", x: 0.5, xanchor: "center", y: 1 + (rows + 26) / inner, yanchor: "bottom", thickness: 12, nticks: 4});
+    bar.title.side = "top";
   }
 
   // A label of a point that would cover another one stands on the other side or further away, or goes: markers are in
@@ -340,6 +364,8 @@
     if (low) figure.plot.style.height = "225px"; // three on a sheet
     const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
     if (tall) figure.plot.style.height = `${sheet}px`;
+    const maps = narrow() && shown.layout.meta?.maps;
+    if (maps?.length > 1) stackMaps(shown.layout, figure.plot, maps);
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
     // So do those of many axes side by side on paper.
     const parallel = printing ? shown.data.find(trace => trace.type === "parcoords") : null;
@@ -353,6 +379,7 @@
     fitCells(shown, printing ? 680 : figure.plot.clientWidth);
     fitScene(shown.layout, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || !printing && figure.element.closest("#overview-1")) fitLegend(figure.plot, shown);
+    if (maps) barAbove(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
