@@ -131,8 +131,9 @@ def bare_layout(**attributes: Any) -> dict[str, Any]:
     return layout(**{"showlegend": False, "margin": {"l": 64, "r": 24, "t": 36, "b": 56}, **attributes})
 
 
-#: Look of numbers in the cells of a map: white with a dark edge, so that they can be read on every colour.
-CELL_TEXT = {"color": "#ffffff", "shadow": "0 0 2px #000000, 0 0 3px #000000", "weight": 600}
+#: Look of numbers in the cells of a map. Without a colour Plotly chooses a light or a dark one for each cell; an edge
+#: around them would not be printed.
+CELL_TEXT = {"weight": 600}
 
 
 def colour_bar(title: str, **attributes: Any) -> dict[str, Any]:

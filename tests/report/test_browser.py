@@ -17,7 +17,7 @@ from designopt_walking.report.panels import panel_height, panels
 from given_results import GivenResult, at_most, beam_result, grid, maximize, minimize
 
 from designopt.report import Figure, Section, Table, write_report
-from designopt.report.colours import axis, bare_layout, layout
+from designopt.report.colours import CELL_TEXT, ORDERED, axis, bare_layout, layout
 from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
@@ -26,6 +26,7 @@ from designopt.report.parts.designs.importance import importance
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel
 from designopt.report.parts.motion.trajectories import stacked
+from designopt.report.section import Selector
 from designopt.report.traces import selected
 from designopt.study.study import DesignVariable
 
@@ -221,10 +222,13 @@ def test_panels_side_by_side_and_labels_of_points_fit_a_narrow_screen(browser: A
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_labels_of_near_points_do_not_cover_each_other_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("height", [0.5, 0.06, 0.9])
+def test_labels_of_near_points_stay_in_their_plot_and_do_not_cover_each_other_on_a_narrow_screen(
+    height: float, browser: Any, tmp_path: Path
+) -> None:
     labels = [
-        {"text": f"best of objective {k}", "x": 0.5 + 0.02 * k, "y": 0.5 + 0.01 * k, "xref": "x", "yref": "y", "ax": 36,
-         "ay": -30, "showarrow": True, "xanchor": "left"}
+        {"text": f"best of objective {k}", "x": 0.5 + 0.02 * k, "y": height + 0.01 * k, "xref": "x", "yref": "y",
+         "ax": 36, "ay": -30, "showarrow": True, "xanchor": "left"}
         for k in range(7)
     ]  # fmt: skip
     axes = {"xaxis": axis("x", range=[0, 1]), "yaxis": axis("y", range=[0, 1])}
@@ -240,9 +244,13 @@ def test_labels_of_near_points_do_not_cover_each_other_on_a_narrow_screen(browse
             "return [...document.querySelectorAll('.annotation-text')].map(t => t.getBoundingClientRect())"
             ".map(r => [r.left, r.right, r.top, r.bottom])"
         )
+        plot = browser.execute_script(
+            "const r = document.querySelector('.nsewdrag').getBoundingClientRect(); return [r.top, r.bottom]"
+        )
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert 3 <= len(boxes) < 7  # those without room go
+    assert 2 <= len(boxes) < 7  # those without room go
+    assert all(plot[0] - 8 < top and bottom < plot[1] + 8 for _, _, top, bottom in boxes)
     for k, (left, right, top, bottom) in enumerate(boxes):
         for left_before, right_before, top_before, bottom_before in boxes[:k]:
             is_beside = left > right_before or right < left_before
@@ -270,6 +278,17 @@ def test_names_of_designs_and_long_titles_fit_a_narrow_screen(browser: Any, tmp_
         assert outside == 0
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_numbers_in_a_map_are_light_on_dark_cells_and_dark_on_light_ones(browser: Any, tmp_path: Path) -> None:
+    heat_map = {"type": "heatmap", "z": np.array([[0.0, 1.0]]), "text": [["1", "2"]], "texttemplate": "%{text}",
+                "textfont": CELL_TEXT, "colorscale": ORDERED}  # fmt: skip
+    path = tmp_path / "report.html"
+    section = Section("Maps", figures=(Figure("Map", {"data": [heat_map], "layout": {}}),))
+    path.write_text(render(grid(), [section]), encoding="utf-8")
+    open_page(browser, path)
+    texts = "return [...document.querySelectorAll('.heatmap-label text')].map(t => getComputedStyle(t).fill)"
+    assert browser.execute_script(texts) == ["rgb(255, 255, 255)", "rgb(68, 68, 68)"]
 
 
 def test_cells_of_a_map_that_are_too_narrow_have_neither_texts_nor_gaps(browser: Any, tmp_path: Path) -> None:
@@ -619,9 +638,12 @@ def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:
 
 
 def test_a_table_of_words_is_measured_as_it_is_printed(browser: Any, tmp_path: Path) -> None:
-    """On a wide screen its cells break, on paper they do not."""
+    """On a wide screen its cells break, on paper they do not; the paper has its folded rows."""
     rows = tuple((k, *(f"spring of {100 * k + i} N m/rad" for i in range(7))) for k in range(3))
-    words = Section("Words", tables=(Table("Words", ("row", *(f"design {i}" for i in range(7))), rows),))
+    head = ("row", *(f"design {i}" for i in range(7)))
+    short = (*((k, *("x" * 7)) for k in range(6)), *rows)
+    tables = (Table("Words", head, rows), Table("Folded words", head, short, folded_from=6))
+    words = Section("Words", tables=tables)
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [words]), encoding="utf-8")
     browser.set_window_size(1400, 1000)
@@ -635,6 +657,44 @@ def test_a_table_of_words_is_measured_as_it_is_printed(browser: Any, tmp_path: P
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_words_are_with_their_table_and_a_short_table_is_not_with_the_next_part(browser: Any, tmp_path: Path) -> None:
+    """Where a part with findings and a table does not fit below a table of one row."""
+    short = Section("Stages", tables=(Table("Stage", ("name", "designs"), (("front", 45),)),))
+    rows = tuple((f"row {k}",) for k in range(12))
+    figures = Section("Front", findings=("A finding.",), tables=(Table("Designs", ("row",), rows),))
+    head = Section("Head", tables=(Table("Lines", ("line",), tuple((f"line {k}",) for k in range(16))),))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [head, short, figures, Section("Record")]), encoding="utf-8")
+    browser.get(path.as_uri())
+    first, second = printed(browser, complete=True)
+    assert first[-3] == "Stage"
+    assert first[-1].split() == ["front", "45"]
+    assert second[:3] == ["Front", "A finding.", "Designs"]
+
+
+def test_paper_has_the_whole_option_of_a_selector_and_the_first_rows_of_a_very_long_table(
+    browser: Any, tmp_path: Path
+) -> None:
+    option = "stiffness 199938 N/m, link_damping 0.439, frequency 39.3 rad/s, drive_damping 0.503, mass 12.5 kg (best)"
+    plot = {"data": [{"type": "scatter", "x": [0.0, 1.0], "y": [0.0, 1.0]}], "layout": {}}
+    figure = Figure("A", plot, choices=(Selector("Design", (option, "b")),), variants={(0,): plot, (1,): plot})
+    tables = tuple(
+        Table(f"Of {n}", ("row",), tuple((f"r{n}-{k}",) for k in range(n)), visible_rows=n, folded_from=6)
+        for n in (30, 130)
+    )
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Parts", figures=(figure,), tables=tables), Section("Record")]), "utf-8")
+    browser.get(path.as_uri())
+    text = " ".join(line for page in printed(browser, complete=True) for line in page)
+    assert f"Design {option}" in text
+    assert text.count("r30-") == 30
+    assert text.count("r130-") == 6
+    assert "124 more rows are on the page and in the CSV file." in text
+    browser.execute_script("document.querySelectorAll('.unfold input')[1].click()")
+    text = " ".join(line for page in printed(browser, complete=True) for line in page)
+    assert text.count("r130-") == 130
 
 
 def test_at_least_three_rows_of_a_table_are_on_a_sheet(browser: Any, tmp_path: Path) -> None:
@@ -816,20 +876,29 @@ def test_on_a_narrow_screen_buttons_do_not_cover_the_time_nor_names_of_axes_each
 
 
 def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Path) -> None:
-    table = Table("Tolerances", ("",), (("1 %",),), note="at 5 N/mm in 3 sessions")
+    table = Table("Tolerances", ("moment [N m]",), (("1 %",),), note="at 5 N/mm in 3 sessions")
     command = "designopt show 3 km"
     findings = ("7 %", "stable ≥ 2e-5 1/s")
-    section = Section("A", introduction="It bears 12 kN.", findings=findings, tables=(table,), notes=(command,))
+    facts = tuple((name, value) for name, value in (("programs", "7"), ("best", "75.14 N^2 m^2 s"), ("error", "0.004")))
+    section = Section(
+        "A", introduction="It bears 12 kN.", findings=findings, tables=(table,), notes=(command,), facts=facts
+    )
     path = tmp_path / "report.html"
     path.write_text(render(grid(), [section]), encoding="utf-8")
     browser.get(path.as_uri())
     text = browser.execute_script("return document.querySelector('main').textContent")
-    for words in ("1\u00a0%", "12\u00a0kN.", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command):
+    for words in ("moment [N\u00a0m]", "1\u00a0%", "12\u00a0kN.", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command):
         assert words in text
     unbroken = (
         "return [...document.querySelectorAll('.option')].map(e => [e.textContent, getComputedStyle(e).whiteSpace])"
     )
     assert browser.execute_script(unbroken) == [["2e-5", "nowrap"]]
+    heights = "return [...document.querySelectorAll('.facts dd')].map(e => e.getBoundingClientRect().height)"
+    try:
+        sized(browser, 420, 900)
+        assert len(set(browser.execute_script(heights))) == 1
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])

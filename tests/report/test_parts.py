@@ -18,7 +18,7 @@ from designopt.report.page.page import sections
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits, sentence
 from designopt.report.parts.answer.overview import overview
-from designopt.report.parts.answer.problem import problem
+from designopt.report.parts.answer.problem import problem, scenario_table
 from designopt.report.parts.answer.ranking import MOST, ranking
 from designopt.report.parts.answer.recommendation import changes
 from designopt.report.parts.designs.analysis import analysis
@@ -29,7 +29,7 @@ from designopt.report.parts.designs.parallel import parallel, wrapped
 from designopt.report.parts.record import record
 from designopt.report.section import Figure, Section, Table
 from designopt.report.terminal import state
-from designopt.study.study import DesignVariable, Stage
+from designopt.study.study import DesignVariable, Scenario, Stage
 
 
 def trace(section: object, name: str) -> dict[str, object]:
@@ -349,6 +349,16 @@ def test_with_one_objective_there_is_no_word_of_a_front() -> None:
         assert beside.findings == (finding, idle)
 
 
+def test_scenarios_of_many_conditions_have_a_column_each() -> None:
+    for conditions, columns, rows in ((8, 9, 2), (9, 3, 9)):
+        values = {f"factor_{i}": float(i) for i in range(conditions)}
+        table = scenario_table(six_designs(), "Worst", [Scenario("a", values), Scenario("b", values)])
+        assert (len(table.columns), len(table.rows)) == (columns, rows)
+        assert table.columns[0] == "scenario"
+    assert table.columns == ("scenario", "a", "b")
+    assert table.rows[8] == ("factor_8", "8", "8")
+
+
 def test_names_of_stages_that_begin_near_each_other_are_one_label() -> None:
     stages = tuple(Stage(name, Use(find("solver", "sobol"), {"samples": 4})) for name in ("baseline", "search"))
     X = [(10.0 + i, 0.5) for i in range(60)]
@@ -600,6 +610,11 @@ def test_a_parameter_that_every_stage_sweeps_is_not_called_at_its_bound() -> Non
     swept = limits(replace(result, study=replace(result.study, stages=(Stage("sweep", solver),))))
     assert swept is not None
     assert not any("width" in finding for finding in swept.findings)
+    alone = beam_result([(10.0, 0.5), (20.0, 0.5)], {"mass": [1, 2]}, objectives=(minimize("mass", "kg"),),
+                        stages=(Stage("sweep", solver),))  # fmt: skip
+    best_of_sweep = limits(alone)
+    assert best_of_sweep is not None
+    assert best_of_sweep.findings == ("width of the recommended design is at its lower bound (10 mm).",)
 
 
 def test_the_values_of_a_choice_have_symbols_on_the_front() -> None:

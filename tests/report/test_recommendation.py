@@ -56,7 +56,8 @@ def test_values_stand_with_tolerances_beside_the_baseline_and_limits_with_their_
     (limit,) = limits.rows
     assert (limit[0], limit[2]) == ("stiff", "≤ 1")
     assert 0.0 < limit[1] <= 1.0
-    assert limit[4] == f"{1.0 - limit[1]:.0%}".replace("%", " %")
+    assert limits.columns == ("limit", "value", "limit value", "margin")  # the limit has no unit
+    assert limit[3] == f"{1.0 - limit[1]:.0%}".replace("%", " %")
     (change,) = recommendation.changes(result)
     assert "stiff" in change
     assert recommendation.reproduce(result).startswith("To reproduce: the study with seed 0 and designopt ")

@@ -53,7 +53,7 @@
   // On a narrow screen a time slider is below its buttons, names of parallel axes are tilted, scales of decades have
   // few labels, and labels of points turn inwards where they would leave the figure.
   const narrow = () => !printing && innerWidth <= 640;
-  function fitNarrow(plot, width) {
+  function fitNarrow(plot, width, height) {
     // A drawing in space is seen from further away.
     const eye = plot.layout.scene?.camera?.eye;
     for (const axis in eye ?? {}) eye[axis] *= 1.2;
@@ -77,7 +77,7 @@
       if (["left", "right"].includes(label.xanchor) && inwards)
         Object.assign(label, {ax: -label.ax, xanchor: label.ax > 0 ? "right" : "left"});
     }
-    partLabels(plot.layout, width);
+    partLabels(plot.layout, width, height);
     const lower = (control, by) => { control.pad = {...control.pad, t: (control.pad?.t ?? 0) + by}; };
     for (const menu of plot.layout.updatemenus ?? []) lower(menu, 16);
     for (const slider of plot.layout.sliders ?? []) { Object.assign(slider, {x: 0, len: 1}); lower(slider, 64); }
@@ -204,21 +204,20 @@
     bar.title.side = "top";
   }
 
-  // A label of a point that would cover another one stands on the other side or further away, or goes: markers are in
-  // the legend.
-  function partLabels(layout, width) {
-    const boxes = [], place = (value, axis, room) => {
-      const [low, high] = axis.range, [start, end] = axis.domain ?? [0, 1];
-      return room * (start + (end - start) * (value - low) / (high - low));
-    };
+  // A label of a point that would cover another one or leave its plot stands on the other side or further away, or goes:
+  // markers are in the legend.
+  function partLabels(layout, width, height) {
+    const {t = 100, b = 80} = layout.margin ?? {}, boxes = [], room = {x: width - 110, y: height - t - b};
+    const place = (value, {range: [low, high], domain: [start, end] = [0, 1]}) => start + (end - start) * (value - low) / (high - low);
     for (const label of layout.annotations ?? []) {
       const [across, up] = ["x", "y"].map(letter => layout[String(label[`${letter}ref`]).replace(letter, `${letter}axis`)]);
       if (!label.showarrow || !across?.range || !up?.range) continue;
       const lines = label.text.split("<br>"), wide = 7 * Math.max(...lines.map(line => line.length)), high = 16 * lines.length;
-      const left = place(label.x, across, width - 110) + label.ax - (label.xanchor === "right" ? wide : 0);
-      const top = ay => ay - high / 2 - place(label.y, up, 0.6 * width);
-      const isFree = ay => boxes.every(b => left + wide < b.left || b.left + b.wide < left || top(ay) + high < b.top || b.top + b.high < top(ay));
-      const free = [label.ay, -label.ay, 2.5 * label.ay, -2.5 * label.ay].find(isFree);
+      const left = room.x * place(label.x, across) + label.ax - (label.xanchor === "right" ? wide : 0);
+      const top = ay => ay - high / 2 - room.y * place(label.y, up), [start, end] = up.domain ?? [0, 1];
+      const isInside = ay => -room.y * end <= top(ay) && top(ay) + high <= -room.y * start;
+      const isFree = ay => isInside(ay) && boxes.every(box => left + wide < box.left || box.left + box.wide < left || top(ay) + high < box.top || box.top + box.high < top(ay));
+      const free = [1, -1, 2.5, -2.5].map(times => times * label.ay).find(isFree);
       if (free === undefined) label.visible = false;
       else {
         label.ay = free;
@@ -366,7 +365,7 @@
     if (tall) figure.plot.style.height = `${sheet}px`;
     const maps = narrow() && shown.layout.meta?.maps;
     if (maps?.length > 1) stackMaps(shown.layout, figure.plot, maps);
-    if (narrow()) fitNarrow(shown, figure.plot.clientWidth);
+    if (narrow()) fitNarrow(shown, figure.plot.clientWidth, figure.plot.clientHeight);
     // So do those of many axes side by side on paper.
     const parallel = printing ? shown.data.find(trace => trace.type === "parcoords") : null;
     if (parallel?.dimensions.length > 6) {
@@ -490,6 +489,8 @@
     : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Math.abs(v) < 1e4 ? Number(v.toPrecision(4)) : Math.round(v));
   const element = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
 
+  const withUnbrokenUnits = name => name.replace(/\[[^\]]*\]/g, unit => unit.replaceAll(" ", "\u00a0"));
+
   function showBrushed(figure, rows) {
     const {title, columns, values, designs, shown} = figure.spec.brushed;
     const columnValues = values.map(v => numbers(v));
@@ -507,7 +508,7 @@
     caption.append(element("h3", `${title}: ${rows.length} of ${designs.length}`), save);
     const head = element("tr"), body = element("tbody"), table = element("table");
     const numeric = columnValues.map(c => typeof c[0] === "number");
-    columns.forEach((c, k) => head.append(element("th", c, {className: numeric[k] ? "n" : "", scope: "col"})));
+    columns.forEach((c, k) => head.append(element("th", withUnbrokenUnits(c), {className: numeric[k] ? "n" : "", scope: "col"})));
     for (const i of rows.slice(0, shown)) {
       const row = element("tr");
       columnValues.forEach((c, k) => row.append(element("td", shownNumber(c[i]), {className: numeric[k] ? "n" : "s"})));
@@ -630,6 +631,8 @@
   addEventListener("beforeprint", () => {
     printing = true;
     root.classList.add("printing");
+    for (const select of document.querySelectorAll("section select"))
+      select.parentElement.dataset.option = select.options[select.selectedIndex].text;
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
       table.closest(".table")?.classList.toggle("beyond-paper", table.offsetWidth > 2 * 686);
       table.classList.toggle("tight", table.offsetWidth > 1.2 * 686);
@@ -646,12 +649,13 @@
   });
   label();
 
-  // No line breaks between a number and its unit; commands stay as they are, to be copied.
+  // No line breaks between a number and its unit, nor within a unit; commands stay as they are, to be copied.
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const text = texts.currentNode;
     if (/\d [%a-zµ°]/i.test(text.data) && !text.data.includes("designopt ") && !text.parentElement.closest("pre"))
       text.data = text.data.replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
+    if (text.parentElement.tagName === "TH") text.data = withUnbrokenUnits(text.data);
   }
 
   // Nor within an option of a command, nor before the exponent of a number.

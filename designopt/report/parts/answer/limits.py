@@ -43,8 +43,11 @@ def limits(result: Result) -> Section | None:
         return _violations(result)
     if not result.problem.space.free and not result.problem.constraints:
         return None
-    findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
     best = _best(result, front)
+    bounds = attained_bounds(result, front)
+    if best != _FRONT:  # a sweep ends at a bound
+        bounds += recommended_bounds(result, below=MIN_SHARE)
+    findings = [sentence(c) for c in (*bounds, *active_limits(result, front))]
     if not findings:
         findings = [f"No bound of the space and no limit is active {'on' if best == _FRONT else 'in'} {best}."]
     idle = inactive_limits(result, front)
@@ -115,7 +118,8 @@ def reached_bounds(result: Result) -> list[str]:
 
 #: Beginnings of clauses that are no names of the study.
 _WORDS = (
-    "the ", "no ", "over ", "a local ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ", "violated ",
+    "the ", "no ", "over ", "a local ", "a design ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ",
+    "violated ",
 )  # fmt: skip
 
 

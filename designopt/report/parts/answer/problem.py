@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LISTED = 30
 #: Maximum number of values of a parameter shown for a list of designs.
 LISTED_VALUES = 8
+#: More conditions than these make a row too long.
+_MANY_CONDITIONS = 8
 
 
 @report_part("problem", version=1)
@@ -215,9 +217,13 @@ def _scenarios(result: Result) -> tuple[Table, ...]:
 
 
 def scenario_table(result: Result, title: str, scenarios: Sequence[Scenario]) -> Table:
-    """The values of scenarios, a row each."""
+    """The values of scenarios, a row each; a column each where they are fewer than their many conditions."""
     names = sorted({name for s in scenarios for name in s.values})
     fields = result.problem.model.plugin.conditions or {}
     units = {n: f.quantity.unit for n, f in fields.items() if f.quantity is not None}
-    rows = tuple((s.name, *(value_text(s.values.get(n, "")) for n in names)) for s in scenarios)
-    return Table(title, ("scenario", *(with_unit(n, units.get(n, "")) for n in names)), rows)
+    cells = [["scenario", *(with_unit(n, units.get(n, "")) for n in names)]]
+    cells += [[s.name, *(value_text(s.values.get(n, "")) for n in names)] for s in scenarios]
+    if len(scenarios) < len(names) > _MANY_CONDITIONS:
+        cells = [list(column) for column in zip(*cells, strict=True)]
+    head, *rows = cells
+    return Table(title, tuple(head), tuple(tuple(row) for row in rows))

@@ -124,7 +124,9 @@ def _limits(result: Result, row: int) -> Table | None:
         if c.equals is not None:  # met within its tolerance, without a margin
             values, _ = limited_values(result, c)
             rows.append((c.name, float(values[row]), f"= {number(c.equals)}", c.unit, "met"))
-    return Table("Its limits", ("limit", "value", "limit value", "unit", "margin"), tuple(rows)) if rows else None
+    return (
+        Table("Its limits", *with_a_value(("limit", "value", "limit value", "unit", "margin"), rows)) if rows else None
+    )
 
 
 def _sides(result: Result, row: int) -> list[tuple[StudyConstraint, str, float, float, float]]:

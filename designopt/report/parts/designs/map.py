@@ -20,6 +20,7 @@ from designopt.report.labels import (
     displayed_figures,
     hover,
     listed,
+    number,
     objective_labels,
     objective_values,
     parameter_label,
@@ -130,7 +131,7 @@ def scale_of(p: DesignVariable, limit: int = 8) -> dict[str, Any]:
     if p.kind == "choice":
         return {
             "tickvals": list(range(len(p.values))),
-            "ticktext": [plain(str(v)) for v in p.values],
+            "ticktext": [plain(number(v)) for v in p.values],
             "range": [-0.5, len(p.values) - 0.5],
         }
     if p.kind == "real" and p.scale == "log":
