@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -919,6 +920,55 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
     try:
         sized(browser, 420, 900)
         assert len(set(browser.execute_script(heights))) == 1
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_maps_stand_below_one_another_under_their_colours_on_a_narrow_screen(
+    browser: Any, tmp_path: Path, dimensions: int
+) -> None:
+    space = tuple(DesignVariable(f"parameter_{name}", "real", low=0.0, high=1.0) for name in "abc"[:dimensions])
+    X = np.random.default_rng(1).random((40, dimensions))
+    result = beam_result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space)
+    path = some_parts(result, tmp_path, map_figures)
+    boxes = """const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
+        const all = selector => [...document.querySelectorAll(selector)].map(box);
+        return [all('.plot .legend'), all('.plot .cbfills'), all(".plot [class^='x'][class$='title']"), all('.plot')]"""
+    try:
+        sized(browser, 420, 900)
+        browser.get(path.as_uri())
+        wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+        (legend,), (bar,), titles, (plot,) = browser.execute_script(boxes)
+        layout = browser.execute_script(
+            "const {_fullLayout: l, layout} = document.querySelector('.plot'), names = Object.keys(layout);"
+            "return names.filter(n => /^[xy]axis/.test(n)).map(n => [n[0], ...l[n].domain])"
+        )
+        assert errors(browser) == []
+        panels_across = [domain for letter, *domain in layout if letter == "x"]
+        assert panels_across == [[0, 1]] * (1 if dimensions == 2 else 3)
+        heights = sorted(tuple(domain) for letter, *domain in layout if letter == "y")
+        assert all(below[1] < above[0] for below, above in pairwise(heights))
+        assert len(titles) == len(panels_across)
+        assert bar[3] <= legend[1] + 1.0  # above the legend
+        assert plot[0] <= bar[0] < bar[2] <= plot[2] <= 420
+        assert bar[2] - bar[0] > 3 * (bar[3] - bar[1])  # it lies
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_numbers_of_long_names_are_in_sight_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    row = ("best flexion error and robust", 0.04983, 6.571, 10.5)
+    table = Table("In short", ("design", "mismatch (minimize)", "flexion_error [deg]", "clearance [mm]"), (row,))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Overview", tables=(table,))]), encoding="utf-8")
+    try:
+        sized(browser, 420, 900)
+        browser.get(path.as_uri())
+        right = "return [...document.querySelectorAll('td')].map(e => e.getBoundingClientRect().right)"
+        name, first, second, _ = browser.execute_script(right)
+        assert name < 200
+        assert first < second < 420
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

@@ -171,14 +171,16 @@
       eye[letter] *= Math.max(0.6, (needed / (2 * Math.tan(Math.PI / 8)) + extent(unit(forward)) / 2) / Math.hypot(...forward));
   }
 
-  // The rows of a legend above a plot, of a figure this wide.
-  function legendRows({data, layout: {legend, showlegend}}, width) {
-    if (showlegend === false || legend?.orientation !== "h") return 0;
+  // The widths of the entries of a legend above a plot, and its rows in a figure this wide.
+  function legendEntries({data, layout: {legend, showlegend}}) {
+    if (showlegend === false || legend?.orientation !== "h") return [];
     const entries = new Set(data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
-    if (entries.size < 2 && !data.some(t => t.showlegend)) return 0;
-    let rows = 1, used = 0;
-    for (const needed of [...entries].map(name => 42 + 7 * name.length)) {
-      if (used && used + needed > width - 110) [rows, used] = [rows + 1, 0];
+    return entries.size < 2 && !data.some(t => t.showlegend) ? [] : [...entries].map(name => 42 + 7 * name.length);
+  }
+  function legendRows(plot, width) {
+    let rows = 0, used = width;
+    for (const needed of legendEntries(plot)) {
+      if (used + needed > width - 110) [rows, used] = [rows + 1, 0];
       used += needed;
     }
     return rows;
@@ -206,6 +208,30 @@
       Object.assign(title, {x: left, y: top});
     });
     layout.legend.y = 1 + 0.5 * space;
+  }
+
+  // Panels of pairs stand below one another on a narrow screen, each with its titles, the list `maps`.
+  function stackMaps(layout, plot, maps) {
+    const panel = 190, gap = 66, inner = maps.length * (panel + gap) - gap;
+    maps.forEach(([across, up], i) => {
+      const number = i ? i + 1 : "", top = 1 - i * (panel + gap) / inner;
+      Object.assign(layout[`xaxis${number}`], {domain: [0, 1], showticklabels: true, title: {text: across}});
+      Object.assign(layout[`yaxis${number}`], {domain: [Math.max(0, top - panel / inner), top], showticklabels: true, title: {text: up}});
+    });
+    plot.style.height = `${inner + 116}px`;
+  }
+
+  // The bar of colours of a map lies above its plot and legend on a narrow screen.
+  function barAbove(plot, {data, layout}) {
+    const bar = layout.coloraxis?.colorbar ?? data.find(t => t.colorbar)?.colorbar;
+    const entries = legendEntries({data, layout}), columns = Math.max(1, Math.floor((plot.clientWidth - 110) / Math.max(...entries)));
+    const rows = 30 * Math.ceil(entries.length / columns), top = rows + 74, {b: bottom = 56} = layout.margin;
+    const inner = plot.clientHeight - bottom - (layout.margin.t ?? 60);
+    plot.style.height = `${inner + top + bottom}px`;
+    layout.margin = {...layout.margin, t: top};
+    layout.legend = {...layout.legend, y: 1 + 6 / inner};
+    Object.assign(bar, {orientation: "h", x: 0.5, xanchor: "center", y: 1 + (rows + 26) / inner, yanchor: "bottom", thickness: 12, nticks: 4});
+    bar.title.side = "top";
   }
 
   // A label of a point that would cover another one or leave its plot stands on the other side or further away, or goes:
@@ -367,6 +393,8 @@
     if (low) figure.plot.style.height = "225px"; // three on a sheet
     const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
     if (tall) figure.plot.style.height = `${sheet}px`;
+    const maps = narrow() && shown.layout.meta?.maps;
+    if (maps?.length > 1) stackMaps(shown.layout, figure.plot, maps);
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || printing) shortenNames(shown, printing ? 680 : figure.plot.clientWidth);
     // So do those of many axes side by side on paper; very many have small names.
@@ -383,6 +411,7 @@
     fitScene(shown, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || (printing ? !low : figure.element.closest("#overview-1"))) fitLegend(figure.plot, shown, sheet);
     fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
+    if (maps) barAbove(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
