@@ -127,12 +127,14 @@
     }
   }
 
-  // Titles centred above panels side by side that would meet are broken into lines, after a comma if that is enough.
+  // Titles above panels side by side that would meet or leave the figure are broken into lines, after a comma if that is
+  // enough.
   function fitTitles({annotations = []}, width) {
-    const titles = annotations.filter(note => !note.showarrow && note.xanchor === "center" && note.xref === "paper");
+    const titles = annotations.filter(note => !note.showarrow && ["left", "center"].includes(note.xanchor) && /paper|domain/.test(note.xref));
     for (const title of titles) {
-      const gaps = titles.filter(other => other.y === title.y && other !== title).map(other => Math.abs(other.x - title.x));
-      const letters = Math.floor(Math.min(1, ...gaps) * (width - 90) / (0.6 * (title.font?.size ?? 13)));
+      const isLeft = title.xanchor === "left", gaps = titles.filter(other => other.y === title.y).map(other => other.x - title.x);
+      const room = Math.min(isLeft ? 1 - title.x : 1, ...gaps.filter(gap => isLeft ? gap > 0 : gap).map(Math.abs));
+      const letters = Math.floor(room * (width - 90) / (0.6 * (title.font?.size ?? 13)));
       const isShort = text => text.replace(/<[^>]*>/g, "").length <= letters;
       title.text = title.text.split("<br>").map(line => {
         if (isShort(line)) return line;
@@ -246,7 +248,8 @@
       const left = room.x * place(label.x, across) + label.ax - (label.xanchor === "right" ? wide : 0);
       const top = ay => ay - high / 2 - room.y * place(label.y, up), [start, end] = up.domain ?? [0, 1];
       const isInside = ay => -room.y * end <= top(ay) && top(ay) + high <= -room.y * start;
-      const isFree = ay => isInside(ay) && boxes.every(box => left + wide < box.left || box.left + box.wide < left || top(ay) + high < box.top || box.top + box.high < top(ay));
+      const [first, last] = across.domain ?? [0, 1], isBeside = left < room.x * first - (first ? 0 : 60) || left + wide > room.x * last + 40;
+      const isFree = ay => !isBeside && isInside(ay) && boxes.every(box => left + wide < box.left || box.left + box.wide < left || top(ay) + high < box.top || box.top + box.high < top(ay));
       const free = [1, -1, 2.5, -2.5].map(times => times * label.ay).find(isFree);
       if (free === undefined) label.visible = false;
       else {
@@ -410,9 +413,9 @@
     fitCells(shown, printing ? 680 : figure.plot.clientWidth);
     fitScene(shown, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || (printing ? !low : figure.element.closest("#overview-1"))) fitLegend(figure.plot, shown, sheet);
-    fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
     if (maps) barAbove(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
+    fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
