@@ -997,6 +997,26 @@ def test_titles_of_narrow_panels_are_broken_and_do_not_meet(browser: Any, tmp_pa
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
 
 
+def test_long_titles_at_the_left_of_panels_stay_within_the_figure_on_a_narrow_screen(
+    browser: Any, tmp_path: Path
+) -> None:
+    names = ["hip flexion, prosthesis (right)", "hip flexion, sound leg (left)", "knee angle, prosthesis (right)"]
+    figure = panels(names, lambda i: [{"type": "scatter", "x": [0, 100], "y": [i, i + 1], "name": "ground"}])
+    path = tmp_path / "report.html"
+    moments = Section("Moments", figures=(Figure("Moments", figure, height=panel_height(3)),))
+    path.write_text(render(grid(), [moments]), encoding="utf-8")
+    read = """const box = e => e.getBoundingClientRect(), plot = document.querySelector('.plot');
+        return [[...plot.querySelectorAll('.annotation-text')].map(box).map(b => [b.left, b.right]), box(plot).right]"""
+    try:
+        sized(browser, 420, 900)
+        open_page(browser, path)
+        ((_, first_right), (second_left, second_right), _), plot_right = browser.execute_script(read)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert first_right < second_left
+    assert second_right < plot_right
+
+
 def test_a_legend_of_many_rows_leaves_the_plot_its_height_on_paper(browser: Any, tmp_path: Path) -> None:
     def plot_height(count: int) -> float:
         data = [{"y": [k, 2], "name": f"design {k}: structure smith, kp 1.2, ti 1.3 s"} for k in range(count)]

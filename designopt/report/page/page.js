@@ -134,6 +134,8 @@
     for (const title of titles) {
       const isLeft = title.xanchor === "left", gaps = titles.filter(other => other.y === title.y).map(other => other.x - title.x);
       const room = Math.min(isLeft ? 1 - title.x : 1, ...gaps.filter(gap => isLeft ? gap > 0 : gap).map(Math.abs));
+      // Names at the left, above each other, are small first: their lines need the gap between the panels.
+      if (isLeft && 7.5 * title.text.length > room * (width - 90)) Object.assign(title, {align: "left", font: {...title.font, size: 10}});
       const letters = Math.floor(room * (width - 90) / (0.6 * (title.font?.size ?? 13)));
       const isShort = text => text.replace(/<[^>]*>/g, "").length <= letters;
       title.text = title.text.split("<br>").map(line => {
