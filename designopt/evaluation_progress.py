@@ -1,4 +1,4 @@
-"""Progress within a long evaluation, reported by the model and shown by the runner."""
+"""What a model reports within an evaluation: progress, shown by the run, and remarks, shown where designs are tried."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 _listener: Callable[[float, str], None] | None = None
 _steps: list[str] = []
+_remarks: list[str] | None = None
 
 
 def progress(share: float | None, text: str = "") -> None:
@@ -15,13 +16,30 @@ def progress(share: float | None, text: str = "") -> None:
     current step.
 
     A model may call this as often as needed, in any executor; a call takes about a microsecond. The progress line of
-    the run and ``designopt show STORE --follow`` show the value, and ``designopt validate --try`` the text of share 1.
-    It is not part of the result. A share outside 0 to 1 is clipped; NaN is ignored.
+    the run and ``designopt show STORE --follow`` show both. They are not part of the result. A share outside 0 to 1 is
+    clipped; NaN is ignored.
     """
     if _listener is None or (share is not None and math.isnan(share)):
         return
     known_share = math.nan if share is None else min(1.0, max(0.0, float(share)))
     _listener(known_share, ", ".join(filter(None, [*_steps, str(text)])))
+
+
+def remark(text: str) -> None:
+    """Report how the outputs of the current evaluation were obtained: ``designopt validate --try`` shows it."""
+    if _remarks is not None:
+        _remarks.append(text)
+
+
+@contextlib.contextmanager
+def remarks() -> Iterator[list[str]]:
+    """The remarks of evaluations inside this context."""
+    global _remarks
+    before, _remarks = _remarks, []
+    try:
+        yield _remarks
+    finally:
+        _remarks = before
 
 
 @contextlib.contextmanager

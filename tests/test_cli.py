@@ -92,7 +92,7 @@ def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folde
     completed = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=64")
     assert completed.returncode == 0, completed.stderr
     assert "nothing to do" not in completed.stderr
-    unlimited = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=90min")
+    unlimited = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "90min")
     assert unlimited.returncode == 0, unlimited.stderr
     assert read_study(folder / "s.study").stages[-1].budget == Budget(64, 5400.0)
     summary = designopt(folder, "show", "s.study")
@@ -331,6 +331,24 @@ def test_a_budget_of_no_stage_is_a_mistake_in_the_command(folder: Path, more: tu
         == "error: --budget nsga2=60: no stage named 'nsga2' (known: look, front)"
     )
     assert not (folder / "results").exists()
+
+
+def test_a_budget_without_a_name_is_that_of_the_only_stage_with_one(folder: Path) -> None:
+    command = ("run", "beam.yaml", "--plugin", "beam.py", "--budget", "16")
+    completed = designopt(folder, *command)
+    assert completed.returncode == 0, completed.stderr
+    assert [stage.budget.evaluations for stage in read_study(folder / "results/beam.study").stages] == [None, 16]
+    too_small = designopt(folder, *command[:-1], "3", "--replace")
+    assert "error: --budget 3: solver 'nsga2' of stage 'front' needs at least" in too_small.stderr
+    (folder / "beam.yaml").write_text(STUDY.replace("levels: 12}}", "levels: 12}, budget: {evaluations: 12}}"))
+    for arguments in ((*command, "-o", "s.study"), (*command, "--dry-run")):
+        several = designopt(folder, *arguments)
+        assert several.returncode == 2
+        assert several.stderr.strip().splitlines()[-1] == (
+            "error: --budget 16: the study has 2 stages; name one: look=N or front=N"
+        )
+    twice = designopt(folder, *command, "--budget", "1h")
+    assert "names a stage twice" in twice.stderr
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])

@@ -107,6 +107,22 @@ def test_a_changed_bound_is_shown_with_the_ways_to_go_on(folder):
     assert computed(folder) == 13
 
 
+def test_the_ways_count_the_evaluations_as_the_summary_does_without_neighbours_and_with_failures(folder):
+    (folder / "plate.py").write_text(
+        MODEL.replace("    return {", "    assert not 5.2 < t < 5.8, 'licence'\n    return {")
+    )
+    edit(folder, "executor: serial", "executor: serial, on_failure: {error: infeasible}")
+    edit(folder, "[2, 8]", "{low: 2, high: 8, tolerance: 0.05}")
+    run = ("run", "plate.yaml", "-o", "s.study", *PLUGIN)
+    completed = designopt(folder, *run)
+    assert "note: 7.69 % of 13 evaluations failed" in completed.stdout
+    assert "16 of 16" in completed.stdout
+    edit(folder, "max: 20 mm", "max: 21 mm")
+    edited = designopt(folder, *run)
+    assert "--rescore  score its 13 evaluations by the edited objectives" in edited.stderr
+    assert "with the same keys: up to 12 of 13; 1 failed one is computed again\n" in edited.stderr
+
+
 def test_a_renamed_parameter_is_another_question_without_anything_to_take_over(folder):
     edit(folder, "space: {t: [2, 8]}", "space: {thickness: [2, 8]}")
     (folder / "plate.py").write_text(MODEL.replace('design["t"]', 'design["thickness"]'))

@@ -69,7 +69,8 @@ def _end(command: F, tell: Tell, arguments: dict[str, Any]) -> None:
     except PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     except BudgetError as error:
-        option = next(text for text in arguments["budget"] if text.startswith(f"{error.stage}="))
+        options = arguments["budget"]
+        option = next((text for text in options if text.startswith(f"{error.stage}=")), options[-1])
         fail(f"error: --budget {option}: {error}", WRONG_INPUT)
     except StoreError as error:
         fail(_message(error, working_folder), STORE)
@@ -89,8 +90,9 @@ def _message(error: RunError, working_folder: Path) -> str:
 budget_option = click.option(
     "--budget",
     multiple=True,
-    metavar="STAGE=N",
-    help="New budget for a stage, in designs or as a time: STAGE=30min (repeatable).",
+    metavar="[STAGE=]N",
+    help="New budget for a stage, in designs or as a time: STAGE=30min (repeatable). The only stage with a budget "
+    "needs no name.",
 )
 
 
@@ -136,12 +138,13 @@ def run(
         for note in remarks(study.definition):
             echo(note, err=True)
     if dry_run:
-        from designopt.run.changed_budgets import refuse_too_small, with_budgets
+        from designopt.run.changed_budgets import budgets_by_stage, refuse_too_small, with_budgets
         from designopt.run.plan import plan
 
         settings = {k: options[k] for k in ("executor", "workers", "scheduler") if options[k] is not None}
         execution = dataclasses.replace(study.definition.execution, **settings)
-        stages = with_budgets(study.definition.stages, budgets, store)
+        budgets = budgets_by_stage(study.definition.stages, budgets, store)
+        stages = with_budgets(study.definition.stages, budgets)
         refuse_too_small(study.definition, study.problem, budgets, store)
         echo(plan(dataclasses.replace(study.definition, execution=execution, stages=stages), store))
         return DONE
@@ -149,9 +152,10 @@ def run(
         return rescore(study, store)
     start = start_of(study, store, way)
     if start.resume:
-        from designopt.run.changed_budgets import at_least_spent
+        from designopt.run.changed_budgets import at_least_spent, budgets_by_stage
 
-        budgets = {**at_least_spent(study.definition, start.store), **budgets}
+        changes = budgets_by_stage(study.definition.stages, budgets, start.store)
+        budgets = {**at_least_spent(study.definition, start.store), **changes}
     tell.runs(start.store)
     result = study.run(progress=progress(progress_mode), budget=budgets, **vars(start), **options)
     return _finish(result, sources=start.recall)
@@ -189,7 +193,7 @@ def resume(
 
 
 def _budgets(options: tuple[str, ...]) -> dict[str, int | timedelta]:
-    """The values of ``--budget``, by the name of the stage."""
+    """The values of ``--budget``, by the name of the stage; empty for the only stage with a budget."""
     budgets = dict(_budget(text) for text in options)
     if len(budgets) < len(options):
         raise click.UsageError("--budget names a stage twice; give either designs or a time")
@@ -199,16 +203,18 @@ def _budgets(options: tuple[str, ...]) -> dict[str, int | timedelta]:
 def _budget(text: str) -> tuple[str, int | timedelta]:
     from designopt.study.language import units
 
-    stage, _, limit = text.rpartition("=")
-    if stage and limit.isdigit():
+    stage, equals, limit = text.rpartition("=")
+    if limit.isdigit() and bool(stage) == bool(equals):
         return stage, int(limit)
     try:
         amount = units.parse_amount(limit)
         time = timedelta(seconds=units.convert(amount.value, amount.unit or "", "s"))
     except (units.UnitError, OverflowError, ValueError):
         time = timedelta(0)
-    if not stage or time <= timedelta(0):
-        raise click.UsageError(f"--budget takes STAGE=N, with an integer or a time such as 30min, not '{text}'")
+    if bool(stage) != bool(equals) or time <= timedelta(0):
+        raise click.UsageError(
+            f"--budget takes N or STAGE=N, where N is an integer or a time such as 30min, not '{text}'"
+        )
     return stage, time
 
 

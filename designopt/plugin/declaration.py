@@ -76,7 +76,7 @@ def model(
     ``remarks(conditions)`` returns sentences about a valid scenario and its files, for the terminal and the report;
     ``study_remarks(parameters, judged)`` about a study that varies these inputs and has these outputs in objectives and
     limits (a mapping to the minimum and maximum of the output itself, None without one), for the terminal and beside
-    the answer.
+    the answer. ``design_remarks(design, scenarios)`` returns sentences about the recommended design, to stand with it.
     ``trajectory_problem(scenario)`` returns the evaluation as an optimal-control problem for the solver
     ``collocation``. ``solve_design`` takes the mesh of an evaluation from the settings of that solver; the class
     attribute ``own_options = True`` states that evaluations do not depend on them. The class attribute
@@ -165,6 +165,7 @@ def model(
                 has_check_scenario=has("check_scenario"),
                 has_remarks=has("remarks"),
                 has_study_remarks=has("study_remarks"),
+                has_design_remarks=has("design_remarks"),
                 has_baselines=has("baselines"),
                 has_trajectory_problem=has("trajectory_problem"),
                 takes_options=has("trajectory_problem") and not getattr(target, "own_options", False),

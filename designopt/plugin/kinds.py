@@ -55,10 +55,10 @@ class ModelPlugin(Plugin):
     `batch_size` is the number of evaluations per call. `takes_prepared`: its class has
     ``prepare_scenario(conditions)``, and its methods receive the result. `has_batch`, `has_gradient`,
     `has_prepare`, `has_check`, `has_check_space`, `has_check_scenario`, `has_remarks`, `has_study_remarks`,
-    `has_baselines`, `has_trajectory_problem`, `has_declares`, `has_runs`, `has_write_files` and `has_model_file`
-    state the optional methods of its class. `takes_options`: its evaluations depend on the settings of the study's
-    programs (`solve_design`). `plots` are the parts of the report that it proposes. `fidelity` makes an evaluation
-    cheap. The plugin of a checked `Use` contains the declarations for its settings.
+    `has_design_remarks`, `has_baselines`, `has_trajectory_problem`, `has_declares`, `has_runs`, `has_write_files` and
+    `has_model_file` state the optional methods of its class. `takes_options`: its evaluations depend on the settings
+    of the study's programs (`solve_design`). `plots` are the parts of the report that it proposes. `fidelity` makes an
+    evaluation cheap. The plugin of a checked `Use` contains the declarations for its settings.
     """
 
     kind = "model"
@@ -78,6 +78,7 @@ class ModelPlugin(Plugin):
     has_check_scenario: bool = False
     has_remarks: bool = False
     has_study_remarks: bool = False
+    has_design_remarks: bool = False
     has_baselines: bool = False
     has_trajectory_problem: bool = False
     takes_options: bool = False

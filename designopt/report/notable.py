@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -12,6 +14,8 @@ import numpy as np
 from designopt.arrays import Floats, Mask
 from designopt.collocation.solution.explain import explain
 from designopt.counts import count, plural, with_subject
+from designopt.files import InputFileError
+from designopt.plugin.calling import calling
 from designopt.printable import one_line
 from designopt.report.labels import design_names, display_scales, listed, number
 from designopt.report.no_design import LONGEST, first_sentences, most_frequent_end
@@ -25,11 +29,11 @@ if TYPE_CHECKING:
 LINES, _READ, _NAMED = 20, 100, 3
 #: Maximum number of warnings of a program.
 WARNINGS = 5
+#: Kinds of warnings about the way in which a model is written: they do not concern the result of a program that is
+#: solved.
+OF_MODEL = ("nonsmooth_model", "badly_scaled: entries")
 #: Maximum number of violated constraints of a program without a result.
 VIOLATIONS = 3
-#: Warnings for the author of a model, for the terminal and not for a page: they do not concern the result of a program
-#: that is solved.
-OF_MODEL = ("nonsmooth_model", "badly_scaled: entries")
 _NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
 
@@ -47,12 +51,28 @@ def notable(result: Result) -> list[str]:
 def program_notes(result: Result) -> list[str]:
     """Clauses on the programs: where the model evaluates optima differently, an inaccurate result or none and what was
     violated, and the warnings of the best program."""
+    return [*_ends_of_programs(result), *first_of_each_kind(_best_program_warnings(result))[0][:WARNINGS]]
+
+
+def program_doubts(result: Result) -> list[str]:
+    """The same for the reader of the answer: what the warnings of the best program (``kind: what is found; advice``)
+    say of its result, and where the advice is, with the hints on the model."""
+    warnings = _best_program_warnings(result)
+    of_result = [text for text in warnings if not text.startswith(OF_MODEL)]
+    doubts = first_of_each_kind([text.partition("; ")[0] for text in of_result])[0][:WARNINGS]
+    elsewhere = ["advice on this"] if any("; " in text for text in of_result) else []
+    elsewhere += ["hints on how the model is written"] if len(of_result) < len(warnings) else []
+    verb = "is" if elsewhere == ["advice on this"] else "are"
+    command = f"designopt show {shlex.quote(str(result.path))}"
     return [
-        *_differences(result),
-        *_uncertain(result),
-        *diagnosis(result),
-        *_best_program_warnings(result),
+        *_ends_of_programs(result),
+        *(text.partition(": ")[2] for text in doubts),
+        *([f"{' and '.join(elsewhere)} {verb} in the part Programs and in {command}"] if elsewhere else []),
     ]
+
+
+def _ends_of_programs(result: Result) -> list[str]:
+    return [*_differences(result), *_uncertain(result), *diagnosis(result)]
 
 
 def notable_without_choice(result: Result) -> list[str]:
@@ -66,6 +86,19 @@ def notable_without_choice(result: Result) -> list[str]:
         listing = f" ({'; '.join(texts)})" if texts else ""
         clauses.append(f"{_extent(result, name, positive)}: {quantity.description}{listing}")
     return clauses
+
+
+def remarks_on_recommended(result: Result) -> list[str]:
+    """What the model says of the recommended design; nothing where a file that it needs is not there."""
+    recommendation, plugin = result.recommended(), result.problem.model.plugin
+    if recommendation is None or not plugin.has_design_remarks:
+        return []
+    in_model_units = result.stored or result
+    design = in_model_units.problem.space.design(in_model_units.outcomes.X[recommendation[1]].tolist())
+    with contextlib.suppress(InputFileError), calling(plugin, InputFileError):
+        scenarios = [scenario.values for scenario in in_model_units.problem.scenarios]
+        return [str(text) for text in in_model_units.problem.model.build().design_remarks(design, scenarios)]
+    return []
 
 
 def _notable_outputs(result: Result) -> Iterator[tuple[str, Quantity, Mask]]:
@@ -124,13 +157,13 @@ def diagnosis(result: Result) -> list[str]:
 
 
 def _best_program_warnings(result: Result) -> tuple[str, ...]:
-    """The first warnings of the program with the best objective, one of each kind."""
+    """The warnings of the program with the best objective."""
     best = result.best_program()
     try:
         solution = None if best is None else best.solution
     except StoreError:  # the report and `designopt show` name it
         return ()
-    return tuple(first_of_each_kind(solution.warnings)[0][:WARNINGS]) if solution is not None else ()
+    return () if solution is None else tuple(solution.warnings)
 
 
 def first_of_each_kind(warnings: Sequence[str]) -> tuple[list[str], list[str]]:

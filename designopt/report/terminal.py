@@ -24,7 +24,7 @@ from designopt.report.labels import (
     with_unit,
 )
 from designopt.report.no_design import failed_baselines, without_feasible, without_number
-from designopt.report.notable import LINES, diagnosis, notable, unusual
+from designopt.report.notable import LINES, diagnosis, notable, remarks_on_recommended, unusual
 from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import limits_of_most, reached_bounds
 from designopt.report.parts.answer.recommendation import search_without_gain
@@ -95,6 +95,7 @@ def summary_table(result: Result) -> str:
     )
     first += [f"warning: {text}" for text in result.code_differences]
     clauses = (
+        *remarks_on_recommended(result),
         *fragile_in_short(result),
         *robust_baseline(result),
         *without_robust_choice(result),

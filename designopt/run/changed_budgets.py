@@ -19,16 +19,40 @@ from designopt.store.journal.reader import JournalReader
 from designopt.study.language.findings import nearest_or_all
 from designopt.study.study import Budget, Stage, StudyDefinition
 
+#: Name of the stage in a budget that names none: the only stage that has one.
+UNNAMED = ""
 
-def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta], path: Path) -> tuple[Stage, ...]:
-    """The stages with the budgets given by name. Raises `BudgetError` of the store `path` for an unknown name,
-    `ValueError` for a value that is no budget."""
-    if not isinstance(budget, Mapping):
-        raise ValueError(f"budget must give each stage a number of designs or a timedelta by its name, not {budget!r}")
+
+def budgets_by_stage(
+    stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta] | int | timedelta | None, path: Path
+) -> dict[str, int | timedelta]:
+    """The given `budget` by the name of the stage. One without a name is that of the only stage with a budget.
+
+    Raises `BudgetError` of the store `path` for an unknown name, and for a budget without a name that could be that of
+    several stages.
+    """
+    if budget is None:
+        return {}
     present = [stage.name for stage in stages]
-    for name in budget:
-        if name not in present:
+    budgets: dict[str, int | timedelta] = {}
+    for name, limit in budget.items() if isinstance(budget, Mapping) else [(UNNAMED, budget)]:
+        if name == UNNAMED:
+            candidates = [s.name for s in stages if s.budget != Budget()]
+            candidates = candidates or [s.name for s in stages if not s.baseline]
+            if len(candidates) != 1:
+                choices = " or ".join(f"{candidate}=N" for candidate in candidates)
+                raise BudgetError(f"the study has {plural(len(candidates), 'stage')}; name one: {choices}", path, name)
+            name = candidates[0]
+        elif name not in present:
             raise BudgetError(f"no stage named '{name}'{nearest_or_all(name, present)}", path, name)
+        if name in budgets:
+            raise BudgetError(f"there is another budget of stage '{name}'; give one", path, name)
+        budgets[name] = limit
+    return budgets
+
+
+def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta]) -> tuple[Stage, ...]:
+    """The stages with the budgets given by name. Raises `ValueError` for a value that is no budget."""
     return tuple(
         dataclasses.replace(stage, budget=_with_limit(stage.budget, budget[stage.name]))
         if stage.name in budget

@@ -33,7 +33,7 @@ from designopt.plugin import (
 from designopt.plugin.calling import calling, is_own
 from designopt.problem import EndIgnored, Outcomes, Problem, StageEnded
 from designopt.run import start_from
-from designopt.run.changed_budgets import refuse_budgets, refuse_too_small, with_budgets
+from designopt.run.changed_budgets import budgets_by_stage, refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import Ledger
 from designopt.run.evaluations.recall import OtherStore, RecallingDispatcher
@@ -79,7 +79,7 @@ def run_study(
     workers: int | None = None,
     scheduler: str | None = None,
     executor: Literal["auto", "serial", "dask"] | None = None,
-    budget: Mapping[str, int | timedelta] | None = None,
+    budget: Mapping[str, int | timedelta] | int | timedelta | None = None,
     insecure: bool = False,
     allow_version_skew: bool = False,
     allow: Sequence[str] = (),
@@ -89,10 +89,10 @@ def run_study(
     """Run `study` with its store in the folder `store_path`; `resume` continues an existing one.
 
     `workers`, `scheduler` and `executor` override the study; `budget` overrides numbers of evaluations (or times) by
-    the name of the stage. `insecure` allows an unencrypted scheduler on another host, `allow_version_skew` workers with
-    other versions. `allow` names the programs and compiled files that the model may run, as ``NAME`` or ``NAME=PATH``.
-    Evaluations with the same keys in the stores `recall` are taken over from there. `start` replaces the function that
-    makes the executor.
+    the name of the stage; one without a name is that of the only stage with a budget. `insecure` allows an unencrypted
+    scheduler on another host, `allow_version_skew` workers with other versions. `allow` names the programs and compiled
+    files that the model may run, as ``NAME`` or ``NAME=PATH``. Evaluations with the same keys in the stores `recall`
+    are taken over from there. `start` replaces the function that makes the executor.
 
     Raises `ValueError` for an invalid option, `CannotRun` for a program that is not allowed, `StoreError` (exists
     already, in use, other problem or format, not writable, workers not usable), `Interrupted` and `FailurePolicyStop`;
@@ -102,9 +102,10 @@ def run_study(
     show = progress if progress is not None else SilentProgress()
     refuse_while_loading()
     with _named_as_typed(given_path):
-        study = dataclasses.replace(study, stages=with_budgets(study.stages, budget or {}, store_path))
+        budgets = budgets_by_stage(study.stages, budget, store_path)
+        study = dataclasses.replace(study, stages=with_budgets(study.stages, budgets))
         problem = Problem.from_study(study)
-        refuse_too_small(study, problem, budget or {}, store_path)
+        refuse_too_small(study, problem, budgets, store_path)
         if resume:
             refuse_budgets(study, problem, store_path)
         _refuse_options(workers, executor)

@@ -7,6 +7,7 @@ import yaml
 from click.testing import CliRunner
 from designopt_external.program.sources import MissingResult, SourceSection, place_of_table, read
 
+from designopt import evaluation_progress
 from designopt.cli import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "external_programs.md"
@@ -92,8 +93,13 @@ def test_a_table_that_is_taken_from_several_says_from_which() -> None:
     assert place_of_table(section, {"a.dat": text[:20]}) == ""
 
 
-def test_a_trial_says_how_many_numbers_a_result_is_taken_from(folder: Path) -> None:
-    outcome = CliRunner().invoke(main, ["validate", "study.yaml", "--try", "1", "--allow", "cantilever"])
+def test_a_trial_says_how_many_numbers_a_result_is_taken_from_and_a_run_does_not_take_that_for_progress(
+    folder: Path,
+) -> None:
+    reports: list[tuple[float, str]] = []
+    with evaluation_progress.listened_by(lambda share, text: reports.append((share, text))):
+        outcome = CliRunner().invoke(main, ["validate", "study.yaml", "--try", "1", "--allow", "cantilever"])
+    assert reports == []
     assert outcome.exit_code == 0, outcome.output
     assert (
         "\n      sag is the largest of 2 numbers after the last of 2 lines that match 'displacements'" in outcome.output

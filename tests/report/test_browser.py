@@ -1,11 +1,13 @@
 """The page in a browser: it loads without errors, figures are drawn, selectors and colours work, animations play."""
 
 import base64
+import itertools
 import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -484,6 +486,28 @@ def test_a_drawing_in_space_fills_its_figure_on_every_screen(browser: Any, tmp_p
     assert sizes[420][1] < sizes[1200][1] <= 1200 / 200
 
 
+def test_a_drawing_in_space_leaves_the_labels_of_its_axes_room_on_paper(browser: Any, tmp_path: Path) -> None:
+    """Its slider is not printed, so that the view is higher than on the screen."""
+    ends = np.array([[[0.0, 0.0, 0.0], [2.0, 0.3, 0.5]], [[0.2, 0.0, 0.0], [2.0, 0.4, 0.5]]])
+    figure = Figure("Seen", draw(DrawnMotion(np.array([0.0, 1.0]), {"body": ends})))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Space", figures=(figure,))]), encoding="utf-8")
+    open_page(browser, path)
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    read = """const {scene, width, _size} = document.querySelector('.plot')._fullLayout;
+        const {eye, center, up} = scene.camera;
+        return [width, _size.h, ...[eye, center, up, scene.aspectratio].map(v => [v.x, v.y, v.z])]"""
+    try:
+        width, height, eye, centre, up, sides = browser.execute_script(read)
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    forward = np.subtract(centre, eye) / np.linalg.norm(np.subtract(centre, eye))
+    right = np.cross(forward, up) / np.linalg.norm(np.cross(forward, up))
+    corners = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * sides - eye
+    across = height / 2 * (corners @ right) / (corners @ forward) / np.tan(np.pi / 8)
+    assert 0.3 * width < across.max() - across.min() < width - 150
+
+
 def test_a_motion_drawn_to_scale_fills_its_figure_on_paper(browser: Any, tmp_path: Path) -> None:
     """Its slider and buttons leave their room, and its figure is as high as on the screen."""
     line = np.array([[[0.0, 0.0], [0.2, 1.8]], [[0.3, 0.0], [0.5, 1.8]]])
@@ -896,5 +920,147 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
     try:
         sized(browser, 420, 900)
         assert len(set(browser.execute_script(heights))) == 1
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_maps_stand_below_one_another_under_their_colours_on_a_narrow_screen(
+    browser: Any, tmp_path: Path, dimensions: int
+) -> None:
+    space = tuple(DesignVariable(f"parameter_{name}", "real", low=0.0, high=1.0) for name in "abc"[:dimensions])
+    X = np.random.default_rng(1).random((40, dimensions))
+    result = beam_result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space)
+    path = some_parts(result, tmp_path, map_figures)
+    boxes = """const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
+        const all = selector => [...document.querySelectorAll(selector)].map(box);
+        return [all('.plot .legend'), all('.plot .cbfills'), all(".plot [class^='x'][class$='title']"), all('.plot')]"""
+    try:
+        sized(browser, 420, 900)
+        browser.get(path.as_uri())
+        wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+        (legend,), (bar,), titles, (plot,) = browser.execute_script(boxes)
+        layout = browser.execute_script(
+            "const {_fullLayout: l, layout} = document.querySelector('.plot'), names = Object.keys(layout);"
+            "return names.filter(n => /^[xy]axis/.test(n)).map(n => [n[0], ...l[n].domain])"
+        )
+        assert errors(browser) == []
+        panels_across = [domain for letter, *domain in layout if letter == "x"]
+        assert panels_across == [[0, 1]] * (1 if dimensions == 2 else 3)
+        heights = sorted(tuple(domain) for letter, *domain in layout if letter == "y")
+        assert all(below[1] < above[0] for below, above in pairwise(heights))
+        assert len(titles) == len(panels_across)
+        assert bar[3] <= legend[1] + 1.0  # above the legend
+        assert plot[0] <= bar[0] < bar[2] <= plot[2] <= 420
+        assert bar[2] - bar[0] > 3 * (bar[3] - bar[1])  # it lies
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_numbers_of_long_names_are_in_sight_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    row = ("best flexion error and robust", 0.04983, 6.571, 10.5)
+    table = Table("In short", ("design", "mismatch (minimize)", "flexion_error [deg]", "clearance [mm]"), (row,))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Overview", tables=(table,))]), encoding="utf-8")
+    try:
+        sized(browser, 420, 900)
+        browser.get(path.as_uri())
+        right = "return [...document.querySelectorAll('td')].map(e => e.getBoundingClientRect().right)"
+        name, first, second, _ = browser.execute_script(right)
+        assert name < 200
+        assert first < second < 420
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_titles_of_narrow_panels_are_broken_and_do_not_meet(browser: Any, tmp_path: Path) -> None:
+    """After a comma if that is enough; on a screen that is wide enough they stay."""
+    text = "<b>best mismatch, compromise</b><br>k 19304 N/m, c/k 0.0228 s"
+    above = {"y": 1, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom", "showarrow": False}
+    titles = [{**above, "text": text, "x": 0.125 + 0.25 * k, "font": {"size": 12}} for k in range(4)]
+    figure = Figure("Legs", {"data": [{"y": [1, 2]}], "layout": layout(annotations=titles)})
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Legs", figures=(figure,))]), encoding="utf-8")
+    open_page(browser, path)
+    read = "return document.querySelector('.plot').layout.annotations.map(title => title.text)"
+    assert browser.execute_script(read) == [text] * 4
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    try:
+        broken = "<b>best\u00a0mismatch,<br>compromise</b><br>k\u00a019304\u00a0N/m,<br>c/k\u00a00.0228\u00a0s"
+        assert browser.execute_script(read) == [broken] * 4
+        boxes = browser.execute_script(
+            "return [...document.querySelectorAll('.annotation-text')].map(t => t.getBoundingClientRect())"
+            ".map(r => [r.left, r.right])"
+        )
+        assert all(right < left for (_, right), (left, _) in itertools.pairwise(boxes))
+    finally:
+        browser.execute_script("dispatchEvent(new Event('afterprint'))")
+
+
+def test_a_legend_of_many_rows_leaves_the_plot_its_height_on_paper(browser: Any, tmp_path: Path) -> None:
+    def plot_height(count: int) -> float:
+        data = [{"y": [k, 2], "name": f"design {k}: structure smith, kp 1.2, ti 1.3 s"} for k in range(count)]
+        figure = Figure("Responses", {"data": data, "layout": layout()}, height=340)
+        path = tmp_path / "report.html"
+        path.write_text(render(grid(), [Section("A", figures=(figure,)), Section("B")]), encoding="utf-8")
+        open_page(browser, path)
+        browser.find_element("id", "paper").click()
+        browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+        try:
+            return float(browser.execute_script("return document.querySelector('.plot')._fullLayout._size.h"))
+        finally:
+            browser.execute_script("dispatchEvent(new Event('afterprint'))")
+
+    assert plot_height(7) > 0.85 * plot_height(2)
+
+
+def test_all_designs_of_a_legend_are_named_alike_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    """One name is too long: none has its values."""
+    names = ("best mismatch, compromise: k 19304 N/m, c/k 0.0228 s", "robust: k 19999 N/m, c/k 0.02 s", "recorded")
+    figure = Figure(
+        "Angle", {"data": [{"y": [1, k], "name": name} for k, name in enumerate(names)], "layout": layout()}
+    )
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("Angle", figures=(figure,))]), encoding="utf-8")
+    try:
+        sized(browser, 420, 900)
+        open_page(browser, path)
+        legend = browser.execute_script("return document.querySelector('.plot').data.map(trace => trace.name)")
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert legend == ["best mismatch, compromise", "robust", "recorded"]
+
+
+def test_a_unit_and_a_limit_in_a_head_or_a_name_are_not_broken(browser: Any, tmp_path: Path) -> None:
+    table = Table("A", ("", "torque [N m/kg]"), (("stable [1/s] (≥ 1e-6)", 1.0), ("peak [N m] (minimize)", 2.0)))
+    path = tmp_path / "report.html"
+    path.write_text(render(grid(), [Section("A", tables=(table,))]), encoding="utf-8")
+    browser.get(path.as_uri())
+    text = browser.execute_script("return document.querySelector('table').textContent")
+    for unbroken in ("torque [N\u00a0m/kg]", "(≥\u00a01e-6)", "peak [N\u00a0m] (minimize)"):
+        assert unbroken in text
+
+
+def test_a_legend_above_panels_follows_the_width_of_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    figure = panels(
+        ["hip", "knee", "ankle", "toe"],
+        lambda i: [
+            {"type": "scatter", "x": [0, 100], "y": [i, i + 1], "name": name} for name in ("ground", "drives", "device")
+        ],
+    )
+    path = tmp_path / "report.html"
+    moments = Section("Moments", figures=(Figure("Moments", figure, height=panel_height(4)),))
+    path.write_text(render(grid(), [moments]), encoding="utf-8")
+    read = """const plot = document.querySelector('.plot');
+        const box = name => plot.querySelector(name).getBoundingClientRect();
+        return [plot._fullLayout.width, plot.clientWidth, box('.legend').bottom, box('.annotation-text').top]"""
+    try:
+        sized(browser, 360, 900)
+        open_page(browser, path)
+        for width in (360, 420):
+            sized(browser, width, 900)
+            wait_until(lambda: len(set(browser.execute_script(read)[:2])) == 1, "the figure has its width")
+            _, _, legend_bottom, title_top = browser.execute_script(read)
+            assert legend_bottom < title_top + 4
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

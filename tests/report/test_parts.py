@@ -238,7 +238,7 @@ def test_a_value_that_never_changed_has_one_tick() -> None:
 
 def test_a_design_that_is_best_in_several_ways_has_one_column_with_all_labels() -> None:
     result = beam_result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [1, 2]})
-    assert best(result).tables[0].columns == ("", "best mass, best sag, compromise")
+    assert best(result).tables[0].columns == ("", "best mass, best sag, compromise", "meaning")
     assert len(summary_table(result).splitlines()) == 2
 
 
@@ -477,8 +477,8 @@ def test_a_single_design_has_no_progress_and_no_map() -> None:
 def test_the_best_designs_stand_side_by_side() -> None:
     section = best(six_designs())
     table = section.tables[0]
-    assert table.columns == ("", "best mass", "best sag", "compromise")
-    assert ("mass [kg] (minimize)", 1.0, 8.0, 2.0) in table.rows
+    assert table.columns == ("", "best mass", "best sag", "compromise", "meaning")
+    assert ("mass [kg] (minimize)", 1.0, 8.0, 2.0, "mass of the beam") in table.rows
     assert section.findings == ("Compromise: width 12 mm and height 0.4 m give mass 2 kg and sag 4 mm.",)
 
 
@@ -500,14 +500,6 @@ def test_the_overview_asks_the_question_and_counts() -> None:
     assert [row[0] for row in short.rows] == ["best mass", "best sag", "compromise"]
     assert short.rows[2][1:3] == (2.0, 4.0)
     assert len(figure.designs[0]) == 4  # the front
-
-
-def test_hints_for_the_author_of_a_model_are_not_in_the_overview(monkeypatch: pytest.MonkeyPatch) -> None:
-    notes = ["badly_scaled: entries of the scaled Jacobian", "singular_arc: from 0 to 1 s"]
-    monkeypatch.setattr("designopt.report.parts.answer.overview.program_notes", lambda _: notes)
-    findings = overview(six_designs()).findings
-    assert "singular_arc: from 0 to 1 s." in findings
-    assert not any("badly_scaled" in finding for finding in findings)
 
 
 def test_the_summary_is_an_aligned_table() -> None:

@@ -1,13 +1,14 @@
-"""The terminal and the first part of the page say the same about the programs of a study."""
+"""What the terminal, the first part of the page and the part on programs say about the programs of a study."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from designopt import define
 from designopt.plugin import load_file
+from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.overview import overview
+from designopt.report.parts.motion.programs import programs
 from designopt.report.terminal import summary_table
 
 MODEL = """
@@ -65,20 +66,42 @@ def result_of(folder: Path, force: float) -> Any:
     return study.run(folder / "s")
 
 
-@pytest.mark.parametrize(
-    ("force", "beginning"),
-    [
-        (20.0, "nonsmooth_model: the rate of 'v' of move has abs"),
-        (2.0, "violated at the last iterate, the worst first: rate of 'x' of move"),  # 4 m/s^2 are needed
-    ],
-    ids=["solved", "infeasible"],
-)
-def test_the_terminal_and_the_page_have_the_same_notes_of_programs(
-    tmp_path: Path, force: float, beginning: str
-) -> None:
-    result = result_of(tmp_path, force)
+def findings_and_notes(result: Any) -> tuple[list[str], list[str]]:
+    """The findings of the first part of the page as clauses, and the notes of the terminal."""
     notes = [text.removeprefix("note: ") for text in summary_table(result).splitlines() if text.startswith("note: ")]
-    findings = [text[0].lower() + text[1:].removesuffix(".") for text in overview(result).findings]
+    return [text[0].lower() + text[1:].removesuffix(".") for text in overview(result).findings], notes
 
+
+def test_why_no_program_has_a_result_stands_on_the_terminal_and_on_the_page(tmp_path: Path) -> None:
+    findings, notes = findings_and_notes(result_of(tmp_path, 2.0))  # 4 m/s^2 are needed
+    beginning = "violated at the last iterate, the worst first: rate of 'x' of move"
     assert [text for text in notes if text.startswith(beginning)] != []
     assert set(notes) <= set(findings)
+
+
+def test_the_page_says_what_makes_the_answer_doubtful_and_where_the_advice_is(tmp_path: Path) -> None:
+    result = result_of(tmp_path, 20.0)
+    hints = "hints on how the model is written are in the part Programs and in designopt show"
+    findings, notes = findings_and_notes(result)
+    hint = "nonsmooth_model: the rate of 'v' of move has abs"
+    assert any(text.startswith(hint) for text in notes)
+    assert not any("nonsmooth" in text or "abs" in text for text in findings)
+    assert any(text.startswith(hints) for text in findings)
+    assert any(hint in text for _, text in programs(result).details)
+
+    record = result.best_program()
+    ringing = "oscillating_control: u of move turns in nearly every interval, by up to 3 m/s^2; limit its rate"
+    record.__dict__["solution"] = replace(record.solution, warnings=(*record.solution.warnings, ringing))
+    findings, notes = findings_and_notes(result)
+    assert ringing in notes
+    assert f"{ringing}." in programs(result).findings
+    assert "u of move turns in nearly every interval, by up to 3 m/s^2" in findings
+    assert any(text.startswith(f"advice on this and {hints}") for text in findings)
+    assert any(text.startswith("Advice on this and hints ") for text in overview(result).findings)
+
+
+def test_an_objective_that_is_one_output_has_its_meaning_and_its_question(tmp_path: Path) -> None:
+    result = result_of(tmp_path, 20.0)
+    assert "How small can effort of moved be?" in overview(result).introduction
+    table = best(result).tables[0]
+    assert ("effort [m^2/s^3] (minimize)", "integral of the squared force") in [(r[0], r[-1]) for r in table.rows]

@@ -97,7 +97,7 @@ def test_a_study_whose_parameters_are_all_fixed_is_one_program(tmp_path):
     assert Result.open(result.path).outcomes.objectives.tolist() == [[error(2.0)]]
     section = overview(result)
     (objective,) = result.problem.objectives
-    assert f"Which {objective.name} does {result.study.name} reach?" in section.introduction
+    assert f"How small can {objective.name} of {result.study.name} be?" in section.introduction
     assert section.findings[0].startswith(f"The result is {objective.name} ")
 
 

@@ -58,6 +58,17 @@ def test_shares_are_taken_into_their_range_and_nobody_has_to_listen():
     assert heard == [(0.0, "now"), (0.5, "now"), (1.0, "now")]
 
 
+def test_a_remark_is_heard_where_a_design_is_tried_and_is_no_progress():
+    evaluation_progress.remark("nobody listens")
+    reports = []
+    with evaluation_progress.listened_by(lambda share, text: reports.append(text)):
+        with evaluation_progress.remarks() as remarks:
+            evaluation_progress.remark("the sag is the last of 3 numbers")
+        evaluation_progress.remark("nobody listens any more")
+    assert remarks == ["the sag is the last of 3 numbers"]
+    assert reports == []
+
+
 def test_texts_of_steps_precede_what_is_reported_inside():
     heard = []
     with evaluation_progress.listened_by(lambda share, words: heard.append((math.isnan(share), words))):

@@ -42,7 +42,7 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
     if error > LOOSE * options.tolerance and error * size > (1.0 if error < 1.0 else LOOSE) * options.tolerance:
         accuracy = f"{error:.1e} of its size" if error < 1.0 else f"{error * size:.1e}"  # of a cost of zero
         yield (
-            f"optimisation_error: the objective is accurate only to {accuracy}: give a scale to the variables that are"
+            f"optimisation_error: the objective is accurate only to {accuracy}; give a scale to the variables that are"
             " badly scaled, or a smaller tolerance"
         )
     for arc in solution.singular_arcs:
@@ -60,7 +60,7 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
                 unit = f" {phase.units[name]}".rstrip()
                 yield (
                     f"badly_scaled: {name} of {phase.name} stays below {max(largest, bound):.2g}{unit} but is solved to"
-                    f" {options.tolerance:g} of {scale:.3g}{unit}: give it bounds or a scale of its own size"
+                    f" {options.tolerance:g} of {scale:.3g}{unit}; give it bounds or a scale of its own size"
                 )
 
 

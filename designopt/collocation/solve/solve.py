@@ -156,7 +156,7 @@ def _beyond(phase: Phase, violations: Mapping[str, ViolationBetweenPoints]) -> I
             amount = f"{violation.amount:.3g} {units[name]}".rstrip()
             yield (
                 f"between_points: {name} of {phase.name} is violated by up to {amount} at {violation.time:.6g} s,"
-                " between the points of the mesh, where no limit is imposed: take more intervals, or refine"
+                " between the points of the mesh, where no limit is imposed; take more intervals, or refine"
             )
 
 
@@ -170,7 +170,7 @@ def _oscillating(phase_solution: PhaseSolution) -> Iterator[str]:
         how = f"has {o.pulses} pulses of about an interval" if o.pulses else "turns in nearly every interval"
         yield (
             f"oscillating_control: {o.control} of {phase_solution.name} {how} from {o.begin:.6g} to"
-            f" {o.end:.6g} s, by up to {o.swing:.3g}{unit}{violation}: {against_ringing(phase_solution, [o.control])}"
+            f" {o.end:.6g} s, by up to {o.swing:.3g}{unit}{violation}; {against_ringing(phase_solution, [o.control])}"
         )
 
 
@@ -179,7 +179,7 @@ def _wrong_mesh(solution: Solution) -> Iterator[str]:
     if WRONG < solution.error_estimate < math.inf:
         yield (
             f"coarse_mesh: the error estimate is {solution.error_estimate:.1e}, and an optimum may live on such errors"
-            " (pulses of an interval in a control): take more intervals, refine, or try other guesses (starts)"
+            " (pulses of an interval in a control); take more intervals, refine, or try other guesses (starts)"
         )
 
 
@@ -193,5 +193,5 @@ def _not_finite(solution: Solution) -> Iterator[str]:
                 f"error_estimate: infinite in {len(rows)} of {len(phase.mesh)} intervals of {phase.name}, first from"
                 f" {times[rows[0]]:.6g} to {times[rows[0] + 1]:.6g} s: an equation is not finite between the points"
                 " there (a table or a joint function that ends, a root of a negative number, algebraic equations"
-                " without a solution): keep the states away from it by bounds, or take more intervals"
+                " without a solution); keep the states away from it by bounds, or take more intervals"
             )

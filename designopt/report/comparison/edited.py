@@ -12,7 +12,7 @@ from typing import Any
 from designopt.counts import plural
 from designopt.problem import Problem
 from designopt.report.comparison.differences import differences
-from designopt.run.evaluations.recall import evaluations_with_same_keys
+from designopt.run.evaluations.recall import TAKEN, evaluations_with_same_keys
 from designopt.store import archive
 from designopt.store.errors import StoreError
 from designopt.store.folder import read_study
@@ -79,7 +79,7 @@ class Edited:
         """Options of ``designopt run`` with their consequences, most useful first."""
         reusable, total = evaluations_with_same_keys(self.store, Problem.from_study(self.study))
         its_evaluations = f"its {plural(total, 'evaluation')}" if total else "its evaluations"
-        reuse = f"takes over evaluations with the same keys: up to {reusable} of {total}"
+        reuse = f"takes over evaluations with the same keys: up to {reusable} of {total}{self._repeated()}"
         if _is_store(self.beside):
             beside = f"continue {self.beside}, which has this question"
         else:
@@ -90,6 +90,12 @@ class Edited:
             ("--beside", beside),
             ("--replace", "a new run in its place; its results are deleted"),
         ]
+
+    def _repeated(self) -> str:
+        """A clause on failures that are not taken over: they may depend on the machine."""
+        failures = Result.open(self.store, self.stored_study).failures()
+        number = sum(n for (status, _), n in failures.items() if status not in TAKEN)
+        return f"; {plural(number, 'failed one')} {'is' if number == 1 else 'are'} computed again" if number else ""
 
 
 def same_search(a: StudyDefinition, b: StudyDefinition) -> bool:

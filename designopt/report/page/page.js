@@ -56,17 +56,10 @@
   function fitNarrow(plot, width, height) {
     // A drawing in space is seen from further away.
     const eye = plot.layout.scene?.camera?.eye;
-    for (const axis in eye ?? {}) eye[axis] *= 1.2;
+    for (const axis in eye ?? {}) eye[axis] *= plot.layout.scene.aspectmode === "manual" ? 1.2 : 1.5;
     // Narrow panels have few ticks, and names of many columns stand upright.
     for (const axis of axesOf(plot.layout, "x")) if (axis.domain?.[1] - axis.domain?.[0] < 0.35 && !axis.tickvals) axis.nticks = 3;
     for (const axis of axesOf(plot.layout, "x")) if (axis.tickangle && axis.tickvals?.length > 5) axis.tickangle = -90;
-    // A design is named by its label without its values, and a long name is cut.
-    const letters = Math.floor((width - 110) / 7);
-    for (const trace of plot.data) {
-      if (!(trace.name?.length > letters)) continue;
-      const [label] = trace.name.split(": ");
-      trace.name = label.length > letters ? `${label.slice(0, letters - 1)}…` : label;
-    }
     for (const axis of axesOf(plot.layout, "x")) if (axis.type === "log" && !axis.tickvals) axis.nticks = 4;
     for (const label of plot.layout.annotations ?? []) {
       const [low, high] = (label.showarrow && plot.layout[String(label.xref).replace("x", "xaxis")]?.range) || [0, 0];
@@ -84,8 +77,16 @@
     for (const trace of plot.data) {
       if (trace.type !== "parcoords") continue;
       Object.assign(trace, {labelangle: -35, line: {...trace.line, showscale: false}});
+      for (const dimension of trace.dimensions) if (dimension.label.length <= 20) dimension.label = dimension.label.replaceAll("<br>", " ");
       Object.assign(plot.layout, {margin: {...plot.layout.margin, l: plot.layout.margin.l > 80 ? plot.layout.margin.l : 56, r: 72, t: 110}});
     }
+  }
+
+  // Designs are named by their labels without their values if one name is longer than the legend, and a long label is cut.
+  function shortenNames({data}, width) {
+    const letters = Math.floor((width - 110) / 7), named = data.filter(trace => trace.name), isLong = ({name}) => name.length > letters;
+    if (named.some(isLong)) for (const trace of named) [trace.name] = trace.name.split(": ");
+    for (const trace of named.filter(isLong)) trace.name = `${trace.name.slice(0, letters - 1)}…`;
   }
 
   const axesOf = (layout, letter) => Object.keys(layout).filter(name => name.startsWith(`${letter}axis`)).map(name => layout[name]);
@@ -100,8 +101,9 @@
     return lines.join("<br>");
   }
 
-  // Names beside a plot that would take more than a third of its width are broken into lines; so are titles below axes
-  // that are shorter than they. A figure of many names becomes as high as their lines.
+  // Names beside a plot that would take more than a third of its width are broken into lines, and small where a sheet has
+  // no room for these; titles below axes that are shorter than they are broken, too. A figure of many names becomes as high
+  // as their lines.
   function fitNames(element, {data, layout}, width, highest) {
     let longest = 0;
     for (const axis of axesOf(layout, "y")) {
@@ -112,13 +114,30 @@
         Object.assign(axis, axis.ticktext ? {ticktext: broken} : {tickmode: "array", tickvals: names, ticktext: broken});
         names = broken;
         const lines = Math.max(...names.map(name => name.split("<br>").length));
-        element.style.height = `${Math.min(Math.max(element.clientHeight, 18 * lines * names.length + 130), highest)}px`;
+        const needed = size => size * lines * names.length + 130;
+        element.style.height = `${Math.min(Math.max(element.clientHeight, needed(18)), highest)}px`;
+        if (needed(15) > highest) axis.tickfont = {...axis.tickfont, size: 9};
       }
       longest = Math.max(longest, ...names.flatMap(name => name.split("<br>")).map(line => line.length));
     }
     for (const {title, domain: [low, high] = [0, 1]} of axesOf(layout, "x")) {
       const letters = Math.floor((high - low) * (width - 90 - 7 * longest) / 7.5);
-      if (title?.text?.length > letters) Object.assign(title, {text: inLines(title.text, letters), font: {size: 12}});
+      const lines = title?.text?.split("<br>") ?? [];
+      if (lines.some(line => line.length > letters)) Object.assign(title, {text: lines.map(line => inLines(line, letters)).join("<br>"), font: {size: 12}});
+    }
+  }
+
+  // Titles centred above panels side by side that would meet are broken into lines, after a comma if that is enough.
+  function fitTitles({annotations = []}, width) {
+    const titles = annotations.filter(note => !note.showarrow && note.xanchor === "center" && note.xref === "paper");
+    for (const title of titles) {
+      const gaps = titles.filter(other => other.y === title.y && other !== title).map(other => Math.abs(other.x - title.x));
+      const letters = Math.floor(Math.min(1, ...gaps) * (width - 90) / (0.6 * (title.font?.size ?? 13)));
+      const isShort = text => text.replace(/<[^>]*>/g, "").length <= letters;
+      title.text = title.text.split("<br>").map(line => {
+        if (isShort(line)) return line;
+        return inLines(line.split(", ").every(isShort) ? line.replace(/(?<!,) /g, "\u00a0") : line, letters);
+      }).join("<br>");
     }
   }
 
@@ -132,36 +151,47 @@
     }
   }
 
-  // A drawing in space to scale fills what its figure has beside the labels of the axes: Plotly's view is 2 units high in
-  // parallel projection, and in perspective as high as the distance times 2 tan(45°/2).
-  function fitScene({scene, sliders}, width, height) {
+  // A drawing in space to scale fills what its figure has beside a colour bar and the labels of the axes: Plotly's view is
+  // 2 units high in parallel projection, and in perspective as high as the distance times 2 tan(45°/2), here at its nearest.
+  function fitScene({data, layout: {scene, sliders}}, width, height) {
     if (scene?.aspectmode !== "manual" || !scene.camera) return;
     const {eye, center: {x, y, z} = {x: 0, y: 0, z: 0}, up = {x: 0, y: 0, z: 1}, projection} = scene.camera;
     const cross = ([a, b, c], [d, e, f]) => [b * f - c * e, c * d - a * f, a * e - b * d];
     const unit = vector => vector.map(v => v / Math.hypot(...vector));
     const forward = [x - eye.x, y - eye.y, z - eye.z], right = unit(cross(forward, [up.x, up.y, up.z])), above = unit(cross(right, forward));
     const extent = direction => direction.reduce((sum, v, i) => sum + Math.abs(v) * scene.aspectratio["xyz"[i]], 0);
-    const parallel = projection?.type === "orthographic", shown = height - (sliders?.length ? (width < 500 ? 240 : 170) : 70);
-    const visible = parallel ? 2 : 2 * Math.tan(Math.PI / 8) * Math.hypot(...forward); // over the height of the figure
-    const fill = (parallel ? 1 : 0.8) * Math.min((width - Math.min(200, 0.34 * width)) / extent(right), (shown - 70) / extent(above)) * visible / shown;
+    const shown = height - (sliders?.length && !printing ? (width < 500 ? 240 : 170) : 70);
+    const room = width - Math.min(200, 0.34 * width) - (data.some(trace => [trace, trace.line, trace.marker].some(part => part?.colorbar)) ? 100 : 0);
+    const needed = Math.max(extent(right) / room, extent(above) / (shown - 70)) * shown; // over the height of the figure
+    const thick = 0.34 * Math.max(...Object.values(scene.aspectratio));
+    for (const letter of "xyz") if (scene.aspectratio[letter] < thick) Object.assign(scene[`${letter}axis`] ??= {}, {nticks: 3});
     if (width < 500) for (const letter of "xyz") Object.assign(scene[`${letter}axis`] ??= {}, {nticks: 4, tickfont: {size: 10}, title: {...scene[`${letter}axis`]?.title, font: {size: 12}}});
-    if (parallel) for (const letter of "xyz") scene.aspectratio[letter] *= fill;
-    else for (const letter of "xyz") eye[letter] /= Math.min(fill, 1.6);
+    if (projection?.type === "orthographic") for (const letter of "xyz") scene.aspectratio[letter] *= 2 / needed;
+    else for (const letter of "xyz")
+      eye[letter] *= Math.max(0.6, (needed / (2 * Math.tan(Math.PI / 8)) + extent(unit(forward)) / 2) / Math.hypot(...forward));
   }
 
-  // The rows of a legend above a plot, of a figure this wide.
-  function legendRows({data, layout: {legend, showlegend}}, width) {
-    if (showlegend === false || legend?.orientation !== "h") return 0;
+  // The widths of the entries of a legend above a plot, and its rows in a figure this wide.
+  function legendEntries({data, layout: {legend, showlegend}}) {
+    if (showlegend === false || legend?.orientation !== "h") return [];
     const entries = new Set(data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
-    if (entries.size < 2 && !data.some(t => t.showlegend)) return 0;
-    return Math.ceil([...entries].map(name => 50 + 7.5 * name.length).reduce((a, b) => a + b, 0) / (width - 110));
+    return entries.size < 2 && !data.some(t => t.showlegend) ? [] : [...entries].map(name => 42 + 7 * name.length);
+  }
+  function legendRows(plot, width) {
+    let rows = 0, used = width;
+    for (const needed of legendEntries(plot)) {
+      if (used + needed > width - 110) [rows, used] = [rows + 1, 0];
+      used += needed;
+    }
+    return rows;
   }
 
-  // A legend of many rows makes a figure higher on a narrow screen or beside the answer, so that its plot keeps its height.
-  function fitLegend(element, plot) {
+  // A legend of many rows makes a figure higher on a narrow screen, on paper or beside the answer, so that its plot keeps
+  // its height.
+  function fitLegend(element, plot, highest) {
     const rows = legendRows(plot, element.clientWidth);
     if (rows <= 2) return;
-    element.style.height = `${element.clientHeight + 27 * (rows - 2)}px`;
+    element.style.height = `${Math.min(element.clientHeight + 27 * (rows - 2), highest)}px`;
     plot.layout.margin = {...plot.layout.margin, t: Math.max(plot.layout.margin?.t ?? 0, 27 * rows + 16)};
   }
 
@@ -178,6 +208,30 @@
       Object.assign(title, {x: left, y: top});
     });
     layout.legend.y = 1 + 0.5 * space;
+  }
+
+  // Panels of pairs stand below one another on a narrow screen, each with its titles, the list `maps`.
+  function stackMaps(layout, plot, maps) {
+    const panel = 190, gap = 66, inner = maps.length * (panel + gap) - gap;
+    maps.forEach(([across, up], i) => {
+      const number = i ? i + 1 : "", top = 1 - i * (panel + gap) / inner;
+      Object.assign(layout[`xaxis${number}`], {domain: [0, 1], showticklabels: true, title: {text: across}});
+      Object.assign(layout[`yaxis${number}`], {domain: [Math.max(0, top - panel / inner), top], showticklabels: true, title: {text: up}});
+    });
+    plot.style.height = `${inner + 116}px`;
+  }
+
+  // The bar of colours of a map lies above its plot and legend on a narrow screen.
+  function barAbove(plot, {data, layout}) {
+    const bar = layout.coloraxis?.colorbar ?? data.find(t => t.colorbar)?.colorbar;
+    const entries = legendEntries({data, layout}), columns = Math.max(1, Math.floor((plot.clientWidth - 110) / Math.max(...entries)));
+    const rows = 30 * Math.ceil(entries.length / columns), top = rows + 74, {b: bottom = 56} = layout.margin;
+    const inner = plot.clientHeight - bottom - (layout.margin.t ?? 60);
+    plot.style.height = `${inner + top + bottom}px`;
+    layout.margin = {...layout.margin, t: top};
+    layout.legend = {...layout.legend, y: 1 + 6 / inner};
+    Object.assign(bar, {orientation: "h", x: 0.5, xanchor: "center", y: 1 + (rows + 26) / inner, yanchor: "bottom", thickness: 12, nticks: 4});
+    bar.title.side = "top";
   }
 
   // A label of a point that would cover another one or leave its plot stands on the other side or further away, or goes:
@@ -339,19 +393,25 @@
     if (low) figure.plot.style.height = "225px"; // three on a sheet
     const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
     if (tall) figure.plot.style.height = `${sheet}px`;
+    const maps = narrow() && shown.layout.meta?.maps;
+    if (maps?.length > 1) stackMaps(shown.layout, figure.plot, maps);
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth, figure.plot.clientHeight);
-    // So do those of many axes side by side on paper.
-    const parallel = printing ? shown.data.find(trace => trace.type === "parcoords") : null;
-    if (parallel?.dimensions.length > 6) {
-      parallel.labelangle = -25;
+    if (narrow() || printing) shortenNames(shown, printing ? 680 : figure.plot.clientWidth);
+    // So do those of many axes side by side on paper; very many have small names.
+    const parallel = shown.data.find(trace => trace.type === "parcoords"), parallels = parallel?.dimensions.length;
+    if (parallels > 10) parallel.labelfont = {...parallel.labelfont, size: 10};
+    if (printing && parallels > 6) {
+      parallel.labelangle = parallels > 10 ? -50 : -25;
       shown.layout.margin = {...shown.layout.margin, r: 90, t: 90};
     }
     // A label of a point at the edge is written in the margin.
     for (const trace of shown.frames.length ? [] : shown.data) if (/text/.test(trace.mode)) trace.cliponaxis ??= false;
     fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth, sheet);
     fitCells(shown, printing ? 680 : figure.plot.clientWidth);
-    fitScene(shown.layout, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
-    if (narrow() || !printing && figure.element.closest("#overview-1")) fitLegend(figure.plot, shown);
+    fitScene(shown, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
+    if (narrow() || (printing ? !low : figure.element.closest("#overview-1"))) fitLegend(figure.plot, shown, sheet);
+    fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
+    if (maps) barAbove(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
@@ -368,7 +428,7 @@
     }
     shown.layout.separators = ".\u202f";
     const config = {
-      responsive: true, displaylogo: false, ...(narrow() ? {displayModeBar: false} : {}), showSendToCloud: false, plotlyServerURL: "", showTips: false,
+      displaylogo: false, ...(narrow() ? {displayModeBar: false} : {}), showSendToCloud: false, plotlyServerURL: "", showTips: false,
       modeBarButtonsToRemove: ["select2d", "lasso2d", "sendChartToCloud"],
       toImageButtonOptions: {format: "svg", filename: spec.name},
     };
@@ -571,10 +631,17 @@
   }, {rootMargin: "600px"});
   figures.forEach(f => watcher.observe(f.element));
 
-  // A figure follows the width of its place also where the window keeps its size.
+  // A figure follows the width of its place also where the window keeps its size. On a narrow screen it is fitted anew, and
+  // once more, as Plotly leaves a legend where its former margin was.
+  const refit = figure => {
+    if (figure.fitted === figure.plot.clientWidth) return;
+    figure.fitted = figure.plot.clientWidth;
+    Promise.resolve(draw(figure)).then(() => draw(figure));
+  };
   const follower = new ResizeObserver(entries => {
     for (const {target} of entries)
-      if (!printing && target._fullLayout && target.clientWidth !== target._fullLayout.width) Plotly.Plots.resize(target);
+      if (!printing && target._fullLayout && target.clientWidth !== target._fullLayout.width)
+        narrow() ? refit(figures.find(f => f.plot === target)) : Plotly.Plots.resize(target);
   });
   figures.forEach(f => follower.observe(f.plot));
 
@@ -630,6 +697,10 @@
       text.data = text.data.replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
     if (text.parentElement.tagName === "TH") text.data = withUnbrokenUnits(text.data);
   }
+
+  // Nor within a unit or a limit beside a name.
+  for (const cell of document.querySelectorAll("main :is(th, td:first-child)"))
+    if (cell.childElementCount === 0) cell.textContent = cell.textContent.replace(/\[[^\]]*\]|\([≤≥=] [^)]*\)/g, unit => unit.replaceAll(" ", "\u00a0"));
 
   // Nor within an option of a command, nor before the exponent of a number.
   const nodes = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), toPart = [];

@@ -63,7 +63,7 @@ class OtherStore:
 
 def evaluations_with_same_keys(store: Path, problem: Problem) -> tuple[int, int]:
     """How many evaluations of `store` a run of `problem` would take over if it asked for all their designs, and the
-    number of those that are valid elsewhere, without programs, which are solved again. Raises `StoreError`."""
+    number of its evaluations as its summary states it: without neighbours and programs. Raises `StoreError`."""
     result = Result.open(store)
     with reading(store), contextlib.closing(JournalReader.read(store, result.problem)) as journal:
         rows = journal.evaluations("key, status, kind")
@@ -71,8 +71,9 @@ def evaluations_with_same_keys(store: Path, problem: Problem) -> tuple[int, int]
     try:
         X = translate(result.outcomes.X, result.problem.space, problem.space)
     except units.UnitError:
-        return 0, len(recorded_keys)
-    return len(recorded_keys.intersection(key for row in problem.keys(X) for key in row)), len(recorded_keys)
+        return 0, result.counts["evaluations"]
+    reusable = recorded_keys.intersection(key for row in problem.keys(X) for key in row)
+    return len(reusable), result.counts["evaluations"]
 
 
 class RecallingDispatcher(Dispatcher):

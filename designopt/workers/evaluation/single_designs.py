@@ -123,12 +123,7 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
     X = space.from_search(S)
     X = X[np.argsort(space.relation_violation(X) > 0.0, kind="stable")[:count]]  # those within the relations first
     evaluator = Evaluator.for_problem(problem, permission=permission)
-    lines, statuses, final_texts = list[str](), list[str](), list[str]()
-
-    def hear(share: float, text: str) -> None:
-        if share == 1.0 and text:
-            final_texts.append(text)
-
+    lines, statuses = list[str](), list[str]()
     for x, relation_violation, keys in zip(
         X.tolist(), space.relation_violation(X).tolist(), problem.keys(X), strict=True
     ):
@@ -145,8 +140,7 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
             continue
         of_design: list[Mapping[str, float]] = []
         for s, (scenario, key) in enumerate(zip(problem.scenarios, keys, strict=True)):
-            final_texts.clear()
-            with evaluation_progress.listened_by(hear):
+            with evaluation_progress.remarks() as remarks:
                 evaluation = evaluator.evaluate(evaluator.design(x, s), s, seed=evaluation_seed(key, study.seed))
             statuses.append(evaluation.status)
             outputs = {
@@ -158,7 +152,7 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
             outcome = outcome if evaluation.ok else cause
             scenario_text = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
             lines.append(f"{at}{scenario_text}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}")
-            lines += [f"    {line}".rstrip() for line in (final_texts if evaluation.ok else report_lines)]
+            lines += [f"    {line}".rstrip() for line in (remarks if evaluation.ok else report_lines)]
             of_design += [evaluation.outputs] if evaluation.ok else []
         if len(of_design) == len(problem.scenarios) and (score := _score(problem, of_design)):
             lines.append(f"  gives {score}")

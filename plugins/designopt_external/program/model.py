@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.evaluation_progress import progress
+from designopt.evaluation_progress import remark
 from designopt.files import InputFileError
 from designopt.plugin import (
     Array,
@@ -391,7 +391,8 @@ class ExternalProgram:
                     reductions.append(f"{name} is the {several if len(numbers) > 1 else 'number'}{table}")
             elif name in extra:
                 outputs[name] = float(extra[name])
-        progress(1.0, ", ".join(reductions))
+        if reductions:
+            remark(", ".join(reductions))
         results: dict[str, NDArray[Any]] = {}
         for name, array in self.arrays.items():
             if name in arrays:

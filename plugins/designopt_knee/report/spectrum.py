@@ -27,6 +27,8 @@ from designopt_knee.report.angle import (
 
 #: The spectrum's colours end at this amplitude (deg).
 FAINTEST = 0.01
+#: Distance between the lines of two designs at one frequency (1/cycle).
+BESIDE = 0.015
 
 _NAMES = ("spectrum_frequency", "spectrum_amplitude")
 
@@ -141,9 +143,10 @@ def _subharmonics(result: Result, grid: Grid) -> Figure | None:
 
 
 def _lines(result: Result) -> Figure | None:
-    """Line spectra of the chosen designs (first scenario)."""
+    """Line spectra of the chosen designs (first scenario), a little beside each other."""
     data = []
-    for k, (label, row) in enumerate(drawn_designs(result).items()):
+    designs = drawn_designs(result)
+    for k, (label, row) in enumerate(designs.items()):
         arrays = result.arrays(row, 0)
         if not set(_NAMES) <= arrays.keys():
             continue
@@ -152,10 +155,11 @@ def _lines(result: Result) -> Figure | None:
         name = plain(f"{label}: {design_words(result, row)}")
         ends = np.stack([np.full(len(x), FAINTEST), np.maximum(y, FAINTEST), gap], 1).ravel()
         tips = np.stack([0 * x, np.where(y > FAINTEST, 6.0, 0.0), 0 * x], 1).ravel()
+        beside = x + BESIDE * (k - (len(designs) - 1) / 2)
         data.append(
-            trace(np.stack([x, x, gap], 1).ravel(), ends, name, mode="lines+markers", colour=line_colour(k), width=1.5,
-                  marker={"size": tips, "opacity": 1},
-                  hover=f"{name}<br>%{{x:.3~g}} per cycle: <b>%{{y:.3~g}} deg</b>")
+            trace(np.stack([beside, beside, gap], 1).ravel(), ends, name, mode="lines+markers", colour=line_colour(k),
+                  width=1.5, marker={"size": tips, "opacity": 1}, customdata=np.repeat(x, 3),
+                  hover=f"{name}<br>%{{customdata:.3~g}} per cycle: <b>%{{y:.3~g}} deg</b>")
         )  # fmt: skip
     if not data:
         return None
@@ -164,4 +168,5 @@ def _lines(result: Result) -> Figure | None:
         "xaxis": axis("frequency [1/cycle]", range=[0, 4.1], dtick=0.5),
         "yaxis": axis("amplitude [deg]", type="log", range=[np.log10(FAINTEST), 1.7], **ticks),
     }
-    return Figure("Line spectra of the chosen designs", {"data": data, "layout": layout(**axes)}, height=400)
+    note = "Lines of one frequency stand beside each other." if len(data) > 1 else ""
+    return Figure("Line spectra of the chosen designs", {"data": data, "layout": layout(**axes)}, note=note, height=400)

@@ -84,6 +84,8 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
         origin += ("WARNING: this design violates limits of the study.",)
     try:
         if isinstance(model, LinearLoop):
+            scenarios = [scenario.values for scenario in result.problem.scenarios]
+            origin += tuple(f"NOTE: {text}." for text in model.design_remarks(design, scenarios))
             return _plant_program(model, design, origin)
         if isinstance(model, TrackedCarrier):
             return {loop: _carrier_program(model, loop, design, origin) for loop in model.tuned_loops}

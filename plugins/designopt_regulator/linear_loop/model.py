@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from designopt.counts import percent
 from designopt.plugin import Declaration, Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.controllers.pid import UNUSUAL, Kind, Limits, RunningPID, is_unusual, pid, unusual_ends
 from designopt_regulator.controllers.quantities import noise_remarks
@@ -66,7 +67,7 @@ _MOST_DELAY = 1000  # samples, which are states of the sampled loop: more would 
 _TOO_LATE = f"the plant's delay is more than {_MOST_DELAY} samples; take a longer sample_time"
 
 
-@model("linear_loop", version=2, arrays=ARRAYS)
+@model("linear_loop", version=3, arrays=ARRAYS)
 class LinearLoop:
     """A PI(D) loop around a linear plant with exact delay: steps of set-point and load, robustness.
 
@@ -153,6 +154,36 @@ class LinearLoop:
             "no objective or limit requires the output to reach the set-point before the load comes: limit "
             "residual_error (max: 2 %), not_settled or settling",
         ]
+
+    def design_remarks(self, design: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
+        """What `design` gives in the worst of the `scenarios` if the delay of the plant, fitted to a step between two
+        samples, is as long as it may be."""
+        if self.plant.type != "data" or self.inner_plant is not None or not (fit := self.plant.fit()).uncertain:
+            return []
+        longer, delay = fit.deviations("delay")[1], fit.parameters["delay"]
+        late, factor = self, 1.0 + longer / delay if delay > 0.0 else 1.0
+        if delay == 0.0:
+            numbers: dict[str, Any] = {**fit.parameters, "delay": longer}
+            late = replace(cast(Any, self), plant=LinearPlant(type=fit.model, **numbers))
+        late_scenarios = [{**s, "delay_factor": factor * s.get("delay_factor", 1.0)} for s in scenarios]
+        worst, late_worst = self._worst(design, scenarios), late._worst(design, late_scenarios)
+        if not worst or late_worst in ("", worst):
+            return []
+        return [
+            f"the plant's delay of {delay:.3g} s may be {longer:.2g} s longer, as the record steps between two samples:"
+            f" this design then has {late_worst} instead of {worst}; a record with shorter samples narrows it"
+        ]
+
+    def _worst(self, design: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]]) -> str:
+        """The largest ``ms`` and overshoot of a design in `scenarios` in words; "" where the model refuses one."""
+        answers = self.batch([cast(LinearDesign, design)] * len(scenarios), cast(Any, scenarios), frozenset())
+        if any(isinstance(answer, InvalidDesign) for answer in answers):
+            return ""
+        figures = [answer[0] for answer in answers if not isinstance(answer, Exception)]
+        if len(figures) < len(answers) or not all(f["stable"] for f in figures):
+            return "an unstable loop"
+        ms, overshoot = max(f["ms"] for f in figures), max(f["overshoot"] for f in figures)
+        return f"ms {ms:.3g} and an overshoot of {percent(overshoot, 1)}"
 
     def baselines(self, parameters: Collection[str]) -> Mapping[str, Mapping[str, float]]:
         """Settings by `controllers.rules`, of a PID if the design has `td`, for a plant of one or two lags, or an

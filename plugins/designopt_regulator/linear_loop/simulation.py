@@ -1,8 +1,8 @@
 """Sampled loops around linear plants, many at once: steps of set-point and load, saturation, anti-windup.
 
-Between samples the input is constant: the plant's motion with its exact delay has a closed form; only the
-integrals of the error are sums (trapezoidal rule over the substeps, split where a command arrives that the plant passes
-at once).
+Between samples the input is constant: the plant's motion with its exact delay has a closed form, from which overshoot
+and settling time are (`between_samples`); only the integrals of the error are sums (trapezoidal rule over the substeps,
+split where a command arrives that the plant passes at once).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from designopt.arrays import Floats, Mask
+from designopt_regulator.linear_loop.between_samples import peak_and_settling
 from designopt_regulator.plants.linear import Plant, sample_plants
 
 _BOUND = 1e6  # of the output, in steps of the set-point
@@ -67,6 +68,11 @@ class _Motion:
         D = self._plant.D
         return output, D * np.where(self._split, old, new), D * new
 
+    @property
+    def state(self) -> Floats:
+        """States (n, s) at the end of the last substep."""
+        return self._x
+
     def reset(self, rows: Mask) -> None:
         self._x[rows] = 0.0
 
@@ -81,14 +87,14 @@ class SampledRuns:
 
 
 class _Figures:
-    """Integrals, extremes and times of n steps of `h` s, added piece by piece; times are in substeps."""
+    """Integrals and rise times of n steps of `h` s, added piece by piece; times are in substeps."""
 
     def __init__(self, n: int, h: float) -> None:
         self._h, self.sums = h, {name: np.zeros(n) for name in _SUMS}
-        self._peak, self._largest = np.ones(n), np.zeros(n)
+        self._largest = np.zeros(n)
         self._crossing_times = {0.1: np.full(n, np.inf), 0.9: np.full(n, np.inf)}
         self._to_reach = set(self._crossing_times)  # levels that some of the outputs have not reached yet
-        self._outside, self._left = np.zeros(n), np.ones(n)
+        self._left = np.ones(n)
 
     def command(self, part: str, change: Floats, u: Floats) -> None:
         self.sums["tv" if part == "setpoint" else "tv_load"] += np.abs(change)
@@ -104,7 +110,6 @@ class _Figures:
         self.sums[f"ise_{part}"] += 0.5 * h * length * (end * end + begin * begin)
         if part != "setpoint":
             return
-        self._peak = np.maximum(self._peak, high)
         for level in tuple(self._to_reach):
             when = self._crossing_times[level]
             met = np.isinf(when) & (high >= level)
@@ -115,22 +120,14 @@ class _Figures:
             if not np.isinf(when).any():
                 self._to_reach.remove(level)
         self._left = left
-        self._outside = np.where(left > SETTLED, (start + length) * h, self._outside)
-
-    def jump(self, part: str, high: Floats) -> None:
-        """The output after a jump."""
-        if part == "setpoint":
-            self._peak = np.maximum(self._peak, high)
 
     def all(self, setpoint: Floats, sample_time: float) -> dict[str, Floats]:
         """All figures; `setpoint` (n, samples) are the commands before the load comes."""
         rise = self._crossing_times[0.9] - np.where(np.isinf(self._crossing_times[0.1]), 0.0, self._crossing_times[0.1])
         return {
             **self.sums,
-            "overshoot": self._peak - 1.0,
             "effort": sample_time * ((setpoint - setpoint[:, -1:]) ** 2).sum(axis=1),
             "rise": rise,
-            "settling": self._outside,
             "not_settled": (self._left > SETTLED).astype(float),
             "residual_error": self._left,
             "peak_command": self._largest,
@@ -152,6 +149,7 @@ def simulate(
     y, u, failed, figures = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool), _Figures(n, T / count)
     inner_y = None if inner is None else np.zeros(n)
     e, c = np.ones(n), np.zeros(n)  # c is the output without what passes at once
+    states: list[Floats] = []  # at the samples before the load comes
     signals: dict[str, list[Floats]] = {"output": [], "command": []}
     if inner is not None:
         signals |= {"inner_output": [], "inner_setpoint": []}
@@ -166,6 +164,8 @@ def simulate(
         part = "setpoint" if k < load_from else "load"
         figures.command(part, u - before, u)
         keep()
+        if part == "setpoint":
+            states.append(motion.state)
         inputs[:, k + 1] = u + steps.load * (k >= load_from)
         for at in range(k * count, (k + 1) * count):
             began, (c, old, new) = c, motion.step(inputs, at)
@@ -175,7 +175,6 @@ def simulate(
                 share = motion.share
                 middle = began + share * (c - began)
                 figures.piece(part, 1.0 - began - old, 1.0 - middle - old, middle + old, at, share)
-                figures.jump(part, np.maximum(began + old, middle + new))
                 figures.piece(part, 1.0 - middle - new, e, y, at + share, 1.0 - share)
             else:
                 figures.piece(part, last, e, y, at, 1.0)
@@ -192,5 +191,9 @@ def simulate(
     keep()
     trace_of = {name: np.stack(values, axis=1) for name, values in signals.items()}
     sampled_figures = figures.all(trace_of["command"][:, :load_from], T)
+    at_samples = np.stack(states, axis=1)
+    at_samples[failed] = 0.0
+    peak, settling = peak_and_settling(plant, T, at_samples, inputs, SETTLED)
+    sampled_figures |= {"overshoot": np.maximum(0.0, peak - 1.0), "settling": settling}
     trace_of["time"] = np.tile(np.arange(samples + 1) * T, (n, 1))
     return SampledRuns(sampled_figures, failed, trace_of if trace else {})

@@ -18,6 +18,7 @@ _REACH = 2.0
 _SETTLED = 1e-11  # of the largest value seen, at which a response has come to rest
 _GONE = 45.0  # a mode is over when it has decayed by e^-45
 _MOST_INTERVALS = 200_000
+_NEAR = 0.01  # of the range of a response, within which peaks on the grid may be the largest
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,12 @@ class StepResponse:
     @property
     def overshoot(self) -> float:
         """By how much the output passes its final value, as a share of the step."""
-        values = self.error @ _chebyshev(8 * NODES, self.error.shape[1])
-        return float(max(0.0, (self.final_error - values).max()))
+        return max(0.0, self.final_error + _largest(-self.error))
 
     @property
     def peak_command(self) -> float:
         """Largest size of the command."""
-        return float(np.abs(self.command @ _chebyshev(8 * NODES, self.command.shape[1])).max())
+        return max(_largest(self.command), _largest(-self.command))
 
     @property
     def rise(self) -> float:
@@ -258,6 +258,24 @@ def _ends(series: Floats) -> Floats:
     """Values of Chebyshev series at -1 and 1, (rows, 2)."""
     signs = (-1.0) ** np.arange(series.shape[1])
     return np.stack([series @ signs, series.sum(axis=1)], axis=1)
+
+
+def _largest(series: Floats) -> float:
+    """The largest value of Chebyshev series (intervals, degree + 1): on a grid, then where the slope beside it is 0."""
+    cheb = np.polynomial.chebyshev
+    size, x = series.shape[1], -np.cos(np.linspace(0.0, np.pi, 4 * NODES))
+    values = series @ _chebyshev(4 * NODES, size)
+    at, largest = values.argmax(axis=1), values.max(axis=1)
+    inside = (largest >= largest.max() - _NEAR * (largest.max() - values.min())) & (at > 0) & (at < len(x) - 1)
+    rows, at = series[inside], at[inside]
+    slopes = cheb.chebder(rows.T).T
+    bends = cheb.chebder(slopes.T).T
+    peak = x[at]
+    for _ in range(4):  # Newton
+        slope, bend = ((part * cheb.chebvander(peak, part.shape[1] - 1)).sum(axis=1) for part in (slopes, bends))
+        peak = np.clip(peak - slope / np.where(bend < 0.0, bend, -np.inf), x[at - 1], x[at + 1])
+    refined = (rows * cheb.chebvander(peak, size - 1)).sum(axis=1)
+    return float(max(largest.max(), refined.max(initial=-np.inf)))
 
 
 def _chebyshev(count: int, size: int) -> Floats:

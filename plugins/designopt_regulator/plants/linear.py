@@ -172,6 +172,14 @@ def discrete(numerator: Sequence[float], denominator: Sequence[float], sample_ti
     return Plant(generator[:n, :n], generator[:n, n], C[0], np.asarray(delay + late * sample_time, dtype=np.float64))
 
 
+def exponentials(matrices: Floats) -> Floats:
+    """exp of square matrices (n, s, s), computed once for those that are equal."""
+    from scipy.linalg import expm
+
+    different, row = np.unique(matrices.reshape(len(matrices), -1), axis=0, return_inverse=True)
+    return np.asarray(expm(different.reshape(-1, *matrices.shape[1:])))[row.ravel()]
+
+
 def sample_plants(
     A: Floats, B: Floats, delay: ArrayLike, sample_time: ArrayLike
 ) -> tuple[Floats, Floats, Floats, NDArray[np.int_]]:
@@ -180,8 +188,6 @@ def sample_plants(
     `A` (n, s, s), `B` (n, s); `delay` in samples, (n,). Returns R (n, s, s), which is the transition matrix less the
     identity, B0, B1 (n, s) and d (n,). B1 is 0 where the delay is a whole number of samples.
     """
-    from scipy.linalg import expm
-
     delay, sample_time = np.broadcast_to(delay, len(A)), np.broadcast_to(sample_time, len(A))
     whole_samples = np.floor(delay + 1e-9).astype(np.int_)
     late = np.maximum(delay - whole_samples, 0.0)
@@ -193,7 +199,7 @@ def sample_plants(
     generator[:, :s, s] = B
 
     def over(time: Floats) -> Floats:
-        return np.asarray(expm(generator * time[:, None, None]))
+        return exponentials(generator * time[:, None, None])
 
     first, second = over(late * sample_time), over((1.0 - late) * sample_time)
     R = np.where((late == 0.0)[:, None, None], second, second @ first)[:, :s, :s] - np.eye(s)

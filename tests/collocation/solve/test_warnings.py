@@ -33,7 +33,7 @@ def test_a_state_that_is_too_small_for_the_tolerance_is_warned_about():
     solution = solve(small, intervals=10)
     assert solution.objective < 0.5 * 12e-18
     (warning,) = solution.warnings
-    assert warning.startswith("badly_scaled: x of motion stays below 1e-09 but is solved to 1e-08 of 1: give it")
+    assert warning.startswith("badly_scaled: x of motion stays below 1e-09 but is solved to 1e-08 of 1; give it")
 
     scales = {"x": 1e-9, "v": 1e-9, "u": 1e-8}
     scaled = solve(small, intervals=10, scales=scales)

@@ -250,7 +250,7 @@ def test_integrals_over_an_error_that_stays_are_infinite():
 def test_overshoot_is_that_of_a_second_order_loop():
     """exp(-pi zeta / sqrt(1 - zeta^2)) for a double integrator with rate feedback."""
     setpoint, _ = step_responses(Loop(double_integrator(), 1.0, td=0.8))
-    assert setpoint.overshoot == pytest.approx(np.exp(-np.pi * 0.4 / np.sqrt(1.0 - 0.16)), abs=1e-4)
+    assert setpoint.overshoot == pytest.approx(np.exp(-np.pi * 0.4 / np.sqrt(1.0 - 0.16)), abs=1e-9)
 
 
 def test_a_derivative_without_filter_needs_a_rate():

@@ -52,6 +52,62 @@ def test_the_damping_of_a_loop_with_delay_is_that_of_the_root_of_lambert():
     assert outputs["damping"] == pytest.approx(-s.real / abs(s), rel=1e-9)
 
 
+@pytest.mark.parametrize("substeps", [1, 5])
+def test_a_delayed_first_order_output_turns_between_samples_where_a_command_arrives(substeps):
+    """Between arrivals y is u + (y0 - u) exp(-t / 100 s): its peak is at an arrival, 5 s after a sample, and it enters
+    the band of 2 % at t = 100 s ln((u - y0) / (u - 1 -+ 0.02))."""
+    plant = LinearPlant(type="fopdt", time_constant=100.0, delay=5.0)
+    model = LinearLoop(plant=plant, sample_time=40.0, horizon=8000.0, substeps=substeps)
+    outputs, arrays = model.evaluate({"kp": 1.8, "ti": 60.0}, {}, frozenset({"output", "command"}))
+    commands, y, settling = arrays["command"][:100], 0.0, 0.0
+    at_arrivals = []
+    for k, u in enumerate(commands):
+        at_arrivals.append(y)
+        crossings = [5.0 + 40.0 * k + 100.0 * np.log((u - y) / (u - level)) for level in (0.98, 1.02)
+                     if (u - y) * (u - level) > 0.0]  # fmt: skip
+        settling = max([settling, *(t for t in crossings if 0.0 <= t - 5.0 - 40.0 * k <= 40.0)])
+        y = u + (y - u) * np.exp(-0.4)
+    assert outputs["overshoot"] == pytest.approx(max(at_arrivals) - 1.0, rel=1e-9)
+    assert outputs["overshoot"] == pytest.approx(0.28631, abs=1e-5)
+    assert arrays["output"][:100].max() - 1.0 == pytest.approx(0.27890, abs=1e-5)  # at the samples
+    assert outputs["settling"] == pytest.approx(settling, abs=1e-3)
+
+
+def test_a_double_integrator_turns_between_samples_where_its_rate_is_zero():
+    """With a held command u and the rate v it turns at y - v^2 / (2 u)."""
+    T = 0.5
+    plant = LinearPlant(type="double_integrator")
+    model = LinearLoop(plant=plant, sample_time=T, horizon=100.0, substeps=2)
+    outputs, arrays = model.evaluate({"kp": 0.5, "kd": 0.6, "tf": 0.1}, {}, frozenset({"output", "command"}))
+    y, v, peak = 0.0, 0.0, 0.0
+    for u in arrays["command"][:100]:
+        if u < 0.0 < v < -u * T:
+            peak = max(peak, y - v**2 / (2.0 * u))
+        y, v = y + v * T + 0.5 * u * T**2, v + u * T
+    assert peak - 1.0 > arrays["output"][:100].max() - 1.0 + 1e-4
+    assert outputs["overshoot"] == pytest.approx(peak - 1.0, rel=1e-9)
+
+
+def test_a_plant_that_rings_within_a_sample_has_the_overshoot_of_its_step():
+    """Within the first sample a P controller of gain 1 gives the plant's own step response, with its known overshoot
+    exp(-pi zeta / sqrt(1 - zeta^2))."""
+    for w, zeta in ((12.0, 0.1), (60.0, 0.02)):  # turns 1.9 and 9.5 times within the sample of 1 s
+        plant = LinearPlant(type="transfer_function", numerator=(w**2,), denominator=(1.0, 2.0 * zeta * w, w**2))
+        model = LinearLoop(plant=plant, sample_time=1.0, horizon=4.0, load_at=1.0, substeps=1)
+        outputs = figures(model, {"kp": 1.0})
+        assert outputs["overshoot"] == pytest.approx(np.exp(-np.pi * zeta / np.sqrt(1.0 - zeta**2)), rel=1e-6)
+
+
+def test_overshoot_and_settling_time_do_not_depend_on_the_loops_that_are_computed_together():
+    model = LinearLoop(plant=LATE, sample_time=2.0, horizon=200.0)
+    designs = [{"kp": kp, "ti": 5.0} for kp in (0.5, 1.0, 2.0)]
+    scenarios = [{"lag_factor": pace, "delay_factor": pace} for pace in (1.0, 0.03, 0.5)]
+    together = model.batch(designs, scenarios, frozenset())
+    for design, scenario, (outputs, _) in zip(designs, scenarios, together, strict=True):
+        alone, _ = model.evaluate(design, scenario, frozenset())
+        assert (outputs["overshoot"], outputs["settling"]) == (alone["overshoot"], alone["settling"])
+
+
 def test_a_loop_that_keeps_an_error_has_no_settling_time():
     outputs = figures(LinearLoop(plant=LATE), {"kp": 2.0})
     assert outputs["not_settled"] == 1.0

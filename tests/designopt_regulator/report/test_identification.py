@@ -1,11 +1,14 @@
 """A plant from measured data in a report: the samples, the model, what it leaves, and what is said of it."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from designopt_regulator.export.controller import write_controller
+from designopt_regulator.linear_loop.plant_setting import LinearPlant
 from designopt_regulator.report.bode import loop_bode
 from designopt_regulator.report.identification import fitted
 from designopt_regulator.report.responses import step_responses
@@ -13,7 +16,9 @@ from own_plant import DELAY, FAST, GAIN, NOISE, REST, SLOW, heater, text
 
 import designopt
 from designopt.report.page.page import part_names, sections
+from designopt.report.parts.answer.overview import overview
 from designopt.report.section import Figure, Section
+from designopt.report.terminal import summary_table
 from designopt.store.result import Result
 
 STUDIES = Path(__file__).parents[3] / "studies"
@@ -32,6 +37,34 @@ def section(tmp_path_factory: pytest.TempPathFactory) -> Section:
     section = step_responses(run(tmp_path_factory.mktemp("own")))
     assert section is not None
     return section
+
+
+def test_what_a_longer_delay_does_to_the_recommended_design_stands_beside_it_and_in_its_program(tmp_path: Path) -> None:
+    result = run(tmp_path)
+    recommendation = result.recommended()
+    assert recommendation is not None
+    row = recommendation[1]
+    design = result.problem.space.design(result.outcomes.X[row].tolist())
+    model: Any = result.problem.model.build()
+    fit = model.plant.fit()
+    longest = {**fit.parameters, "delay": fit.parameters["delay"] + fit.deviations("delay")[1]}
+    late = replace(model, plant=LinearPlant(type=fit.model, **longest))
+    figures = [late.evaluate(design, scenario.values, frozenset())[0] for scenario in result.problem.scenarios]
+    (remark,) = model.design_remarks(design, [scenario.values for scenario in result.problem.scenarios])
+    assert remark.startswith(f"the plant's delay of {fit.parameters['delay']:.3g} s may be ")
+    assert f"this design then has ms {max(f['ms'] for f in figures):.3g} and an overshoot of " in remark
+    assert f"note: {remark}" in summary_table(result).splitlines()
+    assert f"T{remark[1:]}." in overview(result).findings
+    (file, *_) = write_controller(result, tmp_path, "", language="c", design=str(row))
+    assert f"NOTE: {remark}." in file.read_text()
+    at_samples = replace(model, plant=replace(model.plant, between="held"))
+    assert at_samples.design_remarks(design, [{}]) == []
+
+
+def test_a_design_that_a_longer_delay_makes_unstable_is_said_to_be_so(tmp_path: Path) -> None:
+    model: Any = run(tmp_path).problem.model.build()
+    (remark,) = model.design_remarks({"kp": 10.0, "ti": 100.0, "td": 0.0, "tf": 1.0}, [{}])
+    assert "this design then has an unstable loop instead of ms " in remark
 
 
 def trace(figure: Figure, name: str) -> dict[str, Any]:

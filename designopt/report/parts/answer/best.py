@@ -13,6 +13,7 @@ from designopt.report.labels import (
     listed,
     motion_of_program,
     number,
+    objective_labels,
     objective_values,
     parameter_digits,
     parameter_text,
@@ -98,7 +99,11 @@ def best(result: Result) -> Section | None:
 
 
 def _meaning(result: Result, label: str) -> str:
-    """What the model says of the parameter or output of a row; "" for objectives and limits, which are stated."""
+    """What the model says of the parameter or output of a row, also of an objective that is one output; "" for other
+    objectives and limits, which are stated."""
+    of_objective = dict(zip(objective_labels(result.problem), result.problem.objectives, strict=True)).get(label)
+    if of_objective is not None:
+        return figure_meaning(result.problem, of_objective.expression.text)
     name = label.partition(" [")[0]
     if " (" in label:
         return ""

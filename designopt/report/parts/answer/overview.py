@@ -9,10 +9,10 @@ from designopt.plugin import report_part
 from designopt.report.labels import duration, listed
 from designopt.report.no_design import failed_baselines
 from designopt.report.notable import (
-    OF_MODEL,
     notable_of_recommended,
     notable_without_choice,
-    program_notes,
+    program_doubts,
+    remarks_on_recommended,
     unusual,
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
@@ -33,6 +33,8 @@ from designopt.study.remarks import study_remarks
 
 #: Maximum number of parameters named in the question.
 MAX_LISTED = 8
+#: What is asked of an objective by its direction.
+_SIZE = {"minimize": "small", "maximize": "large"}
 
 
 @report_part("overview", version=1)
@@ -62,7 +64,7 @@ def overview(result: Result) -> Section:
     ]
     findings = []
     if not len(outcomes):
-        findings += [sentence(clause) for clause in program_notes(result)] or ["Nothing has been evaluated yet."]
+        findings += [sentence(clause) for clause in program_doubts(result)] or ["Nothing has been evaluated yet."]
     elif not valid_count:
         findings.append("Every proposed design violates a relation of the space; none was evaluated.")
     else:
@@ -70,11 +72,12 @@ def overview(result: Result) -> Section:
         findings += [
             sentence(clause)
             for clause in (
-                *(note for note in program_notes(result) if not note.startswith(OF_MODEL)),
+                *program_doubts(result),
                 *notable_of_recommended(result),
                 *notable_without_choice(result),
                 *unusual(result),
                 *study_remarks(study),
+                *remarks_on_recommended(result),
                 *fragile_in_short(result),
                 *robust_baseline(result),
                 *end_of_front(result),
@@ -137,8 +140,10 @@ def _question(result: Result) -> str:
         return f"What does {result.study.name} give{for_designs}{in_scenarios}{limits}?"
     names = [p.name for p in problem.space.free]
     if not names:
-        objectives = listed([o.name for o in problem.objectives])
-        return f"Which {objectives} does {result.study.name} reach{limits}{in_scenarios}?"
+        aim = " and ".join(
+            f"how {_SIZE[direction]} can {listed(objective_names)}" for direction, objective_names in aims.items()
+        )
+        return f"{aim[0].upper()}{aim[1:]} of {result.study.name} be{limits}{in_scenarios}?"
     free = listed(names) if len(names) <= MAX_LISTED else f"{len(names)} parameters"
     verb_end = "s" if len(names) == 1 else ""
     aim = " and ".join(

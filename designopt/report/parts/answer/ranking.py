@@ -20,6 +20,8 @@ from designopt.store.result import Result
 MOST = 60
 #: Height of a bar, and of the area around the bars, in pixels.
 BAR, AROUND = 24, 110
+#: Least width of the names and of a panel of three or more, in pixels: a narrow screen scrolls them.
+NAMES, PANEL = 150, 150
 #: Maximum letters of a design's name beside its bars.
 LETTERS = 56
 
@@ -88,5 +90,6 @@ def _bars(result: Result, values: NDArray[np.float64], rows: Rows, names: list[s
         "Objectives of every design",
         {"data": data, "layout": layout(**axes, showlegend=False, margin={"l": 64, "r": 24, "t": 20, "b": 60})},
         height=BAR * len(rows) + AROUND,
+        width=NAMES + PANEL * m if m > 2 else 0,
         designs=dict.fromkeys(range(m), rows),
     )

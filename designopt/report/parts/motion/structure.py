@@ -41,7 +41,7 @@ def _plot(sparsity: Sparsity) -> dict[str, Any]:
         data.append(_map(name, pattern, suffix))
         size = f"{pattern.shape[0]} x {pattern.shape[1]},<br>{number(pattern.nonzeros)} entries"
         axes[f"xaxis{suffix}"] = axis(
-            f"{name}: {size}", domain=domain, tickangle=20, **_ticks(pattern.columns, pattern.shape[1])
+            f"{name}: {size}", domain=domain, tickangle=45, **_ticks(pattern.columns, pattern.shape[1])
         )
         rows = _ticks(pattern.rows, pattern.shape[0]) if k == 0 else {"showticklabels": False}  # it is symmetric
         axes[f"yaxis{suffix}"] = axis("", autorange="reversed", anchor=f"x{suffix}", **rows)
