@@ -250,7 +250,7 @@
       const left = room.x * place(label.x, across) + label.ax - (label.xanchor === "right" ? wide : 0);
       const top = ay => ay - high / 2 - room.y * place(label.y, up), [start, end] = up.domain ?? [0, 1];
       const isInside = ay => -room.y * end <= top(ay) && top(ay) + high <= -room.y * start;
-      const [first, last] = across.domain ?? [0, 1], isBeside = left < room.x * first - (first ? 0 : 60) || left + wide > room.x * last + 40;
+      const [first, last] = across.domain ?? [0, 1], isBeside = left < room.x * first - (first ? 0 : 60) || left + wide > room.x * last + (last < 1 ? 0 : 20);
       const isFree = ay => !isBeside && isInside(ay) && boxes.every(box => left + wide < box.left || box.left + box.wide < left || top(ay) + high < box.top || box.top + box.high < top(ay));
       const free = [1, -1, 2.5, -2.5].map(times => times * label.ay).find(isFree);
       if (free === undefined) label.visible = false;
