@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: First rows of a long table of figures that are not folded.
+UNFOLDED = 10
+
 
 @dataclass(frozen=True)
 class Selector:

@@ -191,6 +191,15 @@ def test_many_figures_of_many_designs_stand_in_rows_so_that_their_table_fits_a_p
     assert len(table.rows) == 3 * 9
 
 
+def test_many_figures_of_few_designs_are_folded() -> None:
+    figures = {name: [[1, 2]] for name in ("mass", "sag", "cost", *"abcdefghij")}
+    section = scenarios(beam_result([[20.0]], figures, space=SPACE, scenarios=("calm", "storm")))
+    assert section is not None
+    table = section.tables[1]
+    assert table.columns == ("", "calm", "storm", "meaning")
+    assert (len(table.rows), table.folded_from) == (13, 10)
+
+
 def test_a_limit_that_one_scenario_breaks_is_named() -> None:
     result = weathered()
     # Judged by the mean over scenarios the design is feasible; in the storm alone it is not.

@@ -1,17 +1,18 @@
 """The page on narrow screens: nothing is cut, covered or wider than the screen."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from browser import count, open_page, screen, wait_until
+from browser import count, errors, open_page, screen, wait_until
 from designopt_walking.report.panels import panel_height, panels
 from given_pages import page_of, page_of_parts
 from given_results import at_most, beam_result, grid
 
-from designopt.report import Figure, Section, write_report
+from designopt.report import Figure, Section, Table, write_report
 from designopt.report.colours import axis, bare_layout, layout
 from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
@@ -331,3 +332,86 @@ def test_all_designs_of_a_legend_are_named_alike_on_a_narrow_screen(browser: Any
         open_page(browser, page_of(tmp_path, Section("Angle", figures=(figure,))))
         legend = browser.execute_script("return document.querySelector('.plot').data.map(trace => trace.name)")
     assert legend == ["best mismatch, compromise", "robust", "recorded"]
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_maps_stand_below_one_another_under_their_colours_on_a_narrow_screen(
+    browser: Any, tmp_path: Path, dimensions: int
+) -> None:
+    space = tuple(DesignVariable(f"parameter_{name}", "real", low=0.0, high=1.0) for name in "abc"[:dimensions])
+    X = np.random.default_rng(1).random((40, dimensions))
+    result = beam_result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space)
+    path = page_of_parts(result, tmp_path, map_figures)
+    boxes = """const box = e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
+        const all = selector => [...document.querySelectorAll(selector)].map(box);
+        return [all('.plot .legend'), all('.plot .cbfills'), all(".plot [class^='x'][class$='title']"), all('.plot')]"""
+    with screen(browser, 420):
+        browser.get(path.as_uri())
+        wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
+        (legend,), (bar,), titles, (plot,) = browser.execute_script(boxes)
+        layout = browser.execute_script(
+            "const {_fullLayout: l, layout} = document.querySelector('.plot'), names = Object.keys(layout);"
+            "return names.filter(n => /^[xy]axis/.test(n)).map(n => [n[0], ...l[n].domain])"
+        )
+        assert errors(browser) == []
+        panels_across = [domain for letter, *domain in layout if letter == "x"]
+        assert panels_across == [[0, 1]] * (1 if dimensions == 2 else 3)
+        heights = sorted(tuple(domain) for letter, *domain in layout if letter == "y")
+        assert all(below[1] < above[0] for below, above in itertools.pairwise(heights))
+        assert len(titles) == len(panels_across)
+        assert bar[3] <= legend[1] + 1.0  # above the legend
+        assert plot[0] <= bar[0] < bar[2] <= plot[2] <= 420
+        assert bar[2] - bar[0] > 3 * (bar[3] - bar[1])  # it lies
+
+
+def test_numbers_of_long_names_are_in_sight_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    row = ("best flexion error and robust", 0.04983, 6.571, 10.5)
+    table = Table("In short", ("design", "mismatch (minimize)", "flexion_error [deg]", "clearance [mm]"), (row,))
+    path = page_of(tmp_path, Section("Overview", tables=(table,)))
+    with screen(browser, 420):
+        browser.get(path.as_uri())
+        right = "return [...document.querySelectorAll('td')].map(e => e.getBoundingClientRect().right)"
+        name, first, second, _ = browser.execute_script(right)
+        assert name < 200
+        assert first < second < 420
+
+
+def test_long_titles_at_the_left_of_panels_stay_within_the_figure_on_a_narrow_screen(
+    browser: Any, tmp_path: Path
+) -> None:
+    names = ["hip flexion, prosthesis (right)", "hip flexion, sound leg (left)", "knee angle, prosthesis (right)"]
+    figure = panels(names, lambda i: [{"type": "scatter", "x": [0, 100], "y": [i, i + 1], "name": "ground"}])
+    moments = Section("Moments", figures=(Figure("Moments", figure, height=panel_height(3)),))
+    path = page_of(tmp_path, moments)
+    read = """const box = e => e.getBoundingClientRect(), plot = document.querySelector('.plot');
+        return [[...plot.querySelectorAll('.annotation-text')].map(box).map(b => [b.left, b.right]), box(plot).right]"""
+    with screen(browser, 420):
+        open_page(browser, path)
+        ((_, first_right), (second_left, second_right), _), plot_right = browser.execute_script(read)
+    assert first_right < second_left
+    assert second_right < plot_right
+
+
+def test_a_legend_above_panels_follows_the_width_of_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    figure = panels(
+        ["hip", "knee", "ankle", "toe"],
+        lambda i: [
+            {"type": "scatter", "x": [0, 100], "y": [i, i + 1], "name": name} for name in ("ground", "drives", "device")
+        ],
+    )
+    moments = Section("Moments", figures=(Figure("Moments", figure, height=panel_height(4)),))
+    path = page_of(tmp_path, moments)
+    read = """const plot = document.querySelector('.plot');
+        const box = name => plot.querySelector(name).getBoundingClientRect();
+        return [plot._fullLayout.width, plot.clientWidth, box('.legend').bottom, box('.annotation-text').top]"""
+
+    def legend_is_above() -> bool:
+        wait_until(lambda: len(set(browser.execute_script(read)[:2])) == 1, "the figure has its width")
+        _, _, legend_bottom, title_top = browser.execute_script(read)
+        return bool(legend_bottom < title_top + 4)
+
+    with screen(browser, 360):
+        open_page(browser, path)
+        assert legend_is_above()
+        with screen(browser, 420):
+            assert legend_is_above()

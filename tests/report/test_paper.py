@@ -18,6 +18,7 @@ from designopt.report import Figure, Section, Table, write_report
 from designopt.report.colours import axis, layout
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.parts.motion.trajectories import stacked
+from designopt.report.section import Selector
 
 #: Pixels of a sheet of A4 within its margins.
 PAPER = (297 - 2 * 14) / 25.4 * 96
@@ -197,9 +198,12 @@ def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:
 
 
 def test_a_table_of_words_is_measured_as_it_is_printed(browser: Any, tmp_path: Path) -> None:
-    """On a wide screen its cells break, on paper they do not."""
+    """On a wide screen its cells break, on paper they do not; the paper has its folded rows."""
     rows = tuple((k, *(f"spring of {100 * k + i} N m/rad" for i in range(7))) for k in range(3))
-    words = Section("Words", tables=(Table("Words", ("row", *(f"design {i}" for i in range(7))), rows),))
+    head = ("row", *(f"design {i}" for i in range(7)))
+    short = (*((k, *("x" * 7)) for k in range(6)), *rows)
+    tables = (Table("Words", head, rows), Table("Folded words", head, short, folded_from=6))
+    words = Section("Words", tables=tables)
     path = page_of(tmp_path, words)
     browser.set_window_size(1400, 1000)
     browser.get(path.as_uri())
@@ -260,3 +264,43 @@ def test_a_legend_of_many_rows_leaves_the_plot_its_height_on_paper(browser: Any,
             return float(browser.execute_script("return document.querySelector('.plot')._fullLayout._size.h"))
 
     assert plot_height(7) > 0.85 * plot_height(2)
+
+
+def test_a_drawing_in_space_leaves_the_labels_of_its_axes_room_on_paper(browser: Any, tmp_path: Path) -> None:
+    """Its slider is not printed, so that the view is higher than on the screen."""
+    ends = np.array([[[0.0, 0.0, 0.0], [2.0, 0.3, 0.5]], [[0.2, 0.0, 0.0], [2.0, 0.4, 0.5]]])
+    figure = Figure("Seen", draw(DrawnMotion(np.array([0.0, 1.0]), {"body": ends})))
+    path = page_of(tmp_path, Section("Space", figures=(figure,)))
+    open_page(browser, path)
+    read = """const {scene, width, _size} = document.querySelector('.plot')._fullLayout;
+        const {eye, center, up} = scene.camera;
+        return [width, _size.h, ...[eye, center, up, scene.aspectratio].map(v => [v.x, v.y, v.z])]"""
+    with paper_layout(browser):
+        width, height, eye, centre, up, sides = browser.execute_script(read)
+    forward = np.subtract(centre, eye) / np.linalg.norm(np.subtract(centre, eye))
+    right = np.cross(forward, up) / np.linalg.norm(np.cross(forward, up))
+    corners = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * sides - eye
+    across = height / 2 * (corners @ right) / (corners @ forward) / np.tan(np.pi / 8)
+    assert 0.3 * width < across.max() - across.min() < width - 150
+
+
+def test_paper_has_the_whole_option_of_a_selector_and_the_first_rows_of_a_very_long_table(
+    browser: Any, tmp_path: Path
+) -> None:
+    option = "stiffness 199938 N/m, link_damping 0.439, frequency 39.3 rad/s, drive_damping 0.503, mass 12.5 kg (best)"
+    plot = {"data": [{"type": "scatter", "x": [0.0, 1.0], "y": [0.0, 1.0]}], "layout": {}}
+    figure = Figure("A", plot, choices=(Selector("Design", (option, "b")),), variants={(0,): plot, (1,): plot})
+    tables = tuple(
+        Table(f"Of {n}", ("row",), tuple((f"r{n}-{k}",) for k in range(n)), visible_rows=n, folded_from=6)
+        for n in (30, 130)
+    )
+    path = page_of(tmp_path, Section("Parts", figures=(figure,), tables=tables), Section("Record"))
+    browser.get(path.as_uri())
+    text = " ".join(line for page in printed(browser, complete=True) for line in page)
+    assert f"Design {option}" in text
+    assert text.count("r30-") == 30
+    assert text.count("r130-") == 6
+    assert "124 more rows are on the page and in the CSV file." in text
+    browser.execute_script("document.querySelectorAll('.unfold input')[1].click()")
+    text = " ".join(line for page in printed(browser, complete=True) for line in page)
+    assert text.count("r130-") == 130

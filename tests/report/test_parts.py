@@ -347,6 +347,7 @@ def test_equal_values_of_many_designs_have_no_spread() -> None:
     designs = [(10.0 + k, 0.5) for k in range(3)]
     section = analysis(beam_result(designs, {"equal": equal, "rising": rising}, objectives=()))
     assert section is not None
+    assert [table.folded_from for table in section.tables] == [10, 10]
     deviations = {row[0]: row[5] for row in section.tables[1].rows}
     assert deviations == {"equal": 0.0, "rising": pytest.approx(np.std(rising))}
 

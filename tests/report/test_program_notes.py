@@ -97,6 +97,7 @@ def test_the_page_says_what_makes_the_answer_doubtful_and_where_the_advice_is(tm
     assert f"{ringing}." in programs(result).findings
     assert "u of move turns in nearly every interval, by up to 3 m/s^2" in findings
     assert any(text.startswith(f"advice on this and {hints}") for text in findings)
+    assert any(text.startswith("Advice on this and hints ") for text in overview(result).findings)
 
 
 def test_an_objective_that_is_one_output_has_its_meaning_and_its_question(tmp_path: Path) -> None:

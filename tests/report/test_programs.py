@@ -109,6 +109,20 @@ def test_equations_over_the_motion_that_hold_are_named_and_not_drawn(solutions):
     assert figure.note == "Equations that hold within 1e-08 are not drawn: balance."
 
 
+def test_states_controls_and_costates_that_are_zero_throughout_are_named_and_not_drawn(solutions):
+    phase = solutions[0].phase
+    tiny = 1e-16 * np.sin(40.0 * phase.times)
+    values = {**phase.values, "angle": tiny, "force": tiny}
+    at_rest = replace(phase, values=values, costates={**phase.costates, "angle": tiny})
+    section = trajectories(result(record(replace(solutions[0], phases={phase.name: at_rest}))))
+    figures = {figure.title: figure for figure in section.figures}
+    for title, name in (("States", "angle"), ("Controls", "force"), ("Costates", "angle")):
+        assert figures[title].note.endswith(f"Zero throughout: {name}.")
+        names = [note["text"] for note in figures[title].plot["layout"]["annotations"]]
+        assert names
+        assert not any(text.startswith(f"<b>{name} [") for text in names)
+
+
 def test_errors_of_a_constant_costate_are_not_zoomed_into(solutions):
     noise = 1e-7 * np.array([1.0, -1.0])
     phase = solutions[1].phase

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from run_cases import Recorder, dump, listed, make_study, stopping, use
 
+import designopt
 from designopt.plugin import Diverged, Use, model
 from designopt.problem import Problem, derivative_name
 from designopt.report import summary_table
@@ -87,6 +88,22 @@ def test_the_first_line_of_the_result_says_which_design_breaks_limits_within_its
     assert any(line.startswith("best f1") and line.endswith(f"{16 - lost} of 16") for line in lines)
     assert any(line.startswith("best f0") and line.endswith("16 of 16") for line in lines)
     assert tolerances(result).findings == (f"{clause[0].upper()}{clause[1:]}.",)
+
+
+def test_a_baseline_without_a_neighbour_within_the_limits_is_not_said_to_satisfy_them(tmp_path):
+    """No design is feasible, so that the baseline is the only one with neighbours."""
+    result = designopt.define(
+        study="bowl",
+        model={"use": "bowl"},
+        space={"a": {"low": 0.0, "high": 1.0, "tolerance": 0.1}},
+        objectives=[{"minimize": "height"}],
+        constraints=[{"name": "low", "of": "height", "max": -1.0}],
+        baseline=[{"name": "present", "a": 0.5}],
+        solver={"use": "full_factorial", "levels": 3},
+        execution={"executor": "serial"},
+    ).run(tmp_path / "s")
+    assert result.tolerated().share.tolist() == [0.0]
+    assert [sentence for sentence in tolerances(result).findings if "satisfy all limits" in sentence] == []
 
 
 def test_a_tenth_of_the_designs_decides_where_the_study_does_not(tmp_path):

@@ -114,9 +114,9 @@
         Object.assign(axis, axis.ticktext ? {ticktext: broken} : {tickmode: "array", tickvals: names, ticktext: broken});
         names = broken;
         const lines = Math.max(...names.map(name => name.split("<br>").length));
-        const needed = 18 * lines * names.length + 130;
-        element.style.height = `${Math.min(Math.max(element.clientHeight, needed), highest)}px`;
-        if (needed > highest) axis.tickfont = {...axis.tickfont, size: 9};
+        const needed = size => size * lines * names.length + 130;
+        element.style.height = `${Math.min(Math.max(element.clientHeight, needed(18)), highest)}px`;
+        if (needed(15) > highest) axis.tickfont = {...axis.tickfont, size: 9};
       }
       longest = Math.max(longest, ...names.flatMap(name => name.split("<br>")).map(line => line.length));
     }
@@ -127,12 +127,16 @@
     }
   }
 
-  // Titles centred above panels side by side that would meet are broken into lines, after a comma if that is enough.
+  // Titles above panels side by side that would meet or leave the figure are broken into lines, after a comma if that is
+  // enough.
   function fitTitles({annotations = []}, width) {
-    const titles = annotations.filter(note => !note.showarrow && note.xanchor === "center" && note.xref === "paper");
+    const titles = annotations.filter(note => !note.showarrow && ["left", "center"].includes(note.xanchor) && /paper|domain/.test(note.xref));
     for (const title of titles) {
-      const gaps = titles.filter(other => other.y === title.y && other !== title).map(other => Math.abs(other.x - title.x));
-      const letters = Math.floor(Math.min(1, ...gaps) * (width - 90) / (0.6 * (title.font?.size ?? 13)));
+      const isLeft = title.xanchor === "left", gaps = titles.filter(other => other.y === title.y).map(other => other.x - title.x);
+      const room = Math.min(isLeft ? 1 - title.x : 1, ...gaps.filter(gap => isLeft ? gap > 0 : gap).map(Math.abs));
+      // Names at the left, above each other, are small first: their lines need the gap between the panels.
+      if (isLeft && 7.5 * title.text.length > room * (width - 90)) Object.assign(title, {align: "left", font: {...title.font, size: 10}});
+      const letters = Math.floor(room * (width - 90) / (0.6 * (title.font?.size ?? 13)));
       const isShort = text => text.replace(/<[^>]*>/g, "").length <= letters;
       title.text = title.text.split("<br>").map(line => {
         if (isShort(line)) return line;
@@ -151,31 +155,36 @@
     }
   }
 
-  // A drawing in space to scale fills what its figure has beside the labels of the axes: Plotly's view is 2 units high in
-  // parallel projection, and in perspective as high as the distance times 2 tan(45°/2).
-  function fitScene({scene, sliders}, width, height) {
+  // A drawing in space to scale fills what its figure has beside a colour bar and the labels of the axes: Plotly's view is
+  // 2 units high in parallel projection, and in perspective as high as the distance times 2 tan(45°/2), here at its nearest.
+  function fitScene({data, layout: {scene, sliders}}, width, height) {
     if (scene?.aspectmode !== "manual" || !scene.camera) return;
     const {eye, center: {x, y, z} = {x: 0, y: 0, z: 0}, up = {x: 0, y: 0, z: 1}, projection} = scene.camera;
     const cross = ([a, b, c], [d, e, f]) => [b * f - c * e, c * d - a * f, a * e - b * d];
     const unit = vector => vector.map(v => v / Math.hypot(...vector));
     const forward = [x - eye.x, y - eye.y, z - eye.z], right = unit(cross(forward, [up.x, up.y, up.z])), above = unit(cross(right, forward));
     const extent = direction => direction.reduce((sum, v, i) => sum + Math.abs(v) * scene.aspectratio["xyz"[i]], 0);
-    const parallel = projection?.type === "orthographic", shown = height - (sliders?.length ? (width < 500 ? 240 : 170) : 70);
-    const visible = parallel ? 2 : 2 * Math.tan(Math.PI / 8) * Math.hypot(...forward); // over the height of the figure
-    const fill = (parallel ? 1 : 0.8) * Math.min((width - Math.min(200, 0.34 * width)) / extent(right), (shown - 70) / extent(above)) * visible / shown;
+    const shown = height - (sliders?.length && !printing ? (width < 500 ? 240 : 170) : 70);
+    const room = width - Math.min(200, 0.34 * width) - (data.some(trace => [trace, trace.line, trace.marker].some(part => part?.colorbar)) ? 100 : 0);
+    const needed = Math.max(extent(right) / room, extent(above) / (shown - 70)) * shown; // over the height of the figure
+    const thick = 0.34 * Math.max(...Object.values(scene.aspectratio));
+    for (const letter of "xyz") if (scene.aspectratio[letter] < thick) Object.assign(scene[`${letter}axis`] ??= {}, {nticks: 3});
     if (width < 500) for (const letter of "xyz") Object.assign(scene[`${letter}axis`] ??= {}, {nticks: 4, tickfont: {size: 10}, title: {...scene[`${letter}axis`]?.title, font: {size: 12}}});
-    if (parallel) for (const letter of "xyz") scene.aspectratio[letter] *= fill;
-    else for (const letter of "xyz") eye[letter] /= Math.min(fill, 1.6);
+    if (projection?.type === "orthographic") for (const letter of "xyz") scene.aspectratio[letter] *= 2 / needed;
+    else for (const letter of "xyz")
+      eye[letter] *= Math.max(0.6, (needed / (2 * Math.tan(Math.PI / 8)) + extent(unit(forward)) / 2) / Math.hypot(...forward));
   }
 
-  // The rows of a legend above a plot, of a figure this wide.
-  function legendRows({data, layout: {legend, showlegend}}, width) {
-    if (showlegend === false || legend?.orientation !== "h") return 0;
+  // The widths of the entries of a legend above a plot, and its rows in a figure this wide.
+  function legendEntries({data, layout: {legend, showlegend}}) {
+    if (showlegend === false || legend?.orientation !== "h") return [];
     const entries = new Set(data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
-    if (entries.size < 2 && !data.some(t => t.showlegend)) return 0;
-    let rows = 1, used = 0;
-    for (const needed of [...entries].map(name => 50 + 7.5 * name.length)) {
-      if (used && used + needed > width - 110) [rows, used] = [rows + 1, 0];
+    return entries.size < 2 && !data.some(t => t.showlegend) ? [] : [...entries].map(name => 42 + 7 * name.length);
+  }
+  function legendRows(plot, width) {
+    let rows = 0, used = width;
+    for (const needed of legendEntries(plot)) {
+      if (used + needed > width - 110) [rows, used] = [rows + 1, 0];
       used += needed;
     }
     return rows;
@@ -205,6 +214,30 @@
     layout.legend.y = 1 + 0.5 * space;
   }
 
+  // Panels of pairs stand below one another on a narrow screen, each with its titles, the list `maps`.
+  function stackMaps(layout, plot, maps) {
+    const panel = 190, gap = 66, inner = maps.length * (panel + gap) - gap;
+    maps.forEach(([across, up], i) => {
+      const number = i ? i + 1 : "", top = 1 - i * (panel + gap) / inner;
+      Object.assign(layout[`xaxis${number}`], {domain: [0, 1], showticklabels: true, title: {text: across}});
+      Object.assign(layout[`yaxis${number}`], {domain: [Math.max(0, top - panel / inner), top], showticklabels: true, title: {text: up}});
+    });
+    plot.style.height = `${inner + 116}px`;
+  }
+
+  // The bar of colours of a map lies above its plot and legend on a narrow screen.
+  function barAbove(plot, {data, layout}) {
+    const bar = layout.coloraxis?.colorbar ?? data.find(t => t.colorbar)?.colorbar;
+    const entries = legendEntries({data, layout}), columns = Math.max(1, Math.floor((plot.clientWidth - 110) / Math.max(...entries)));
+    const rows = 30 * Math.ceil(entries.length / columns), top = rows + 74, {b: bottom = 56} = layout.margin;
+    const inner = plot.clientHeight - bottom - (layout.margin.t ?? 60);
+    plot.style.height = `${inner + top + bottom}px`;
+    layout.margin = {...layout.margin, t: top};
+    layout.legend = {...layout.legend, y: 1 + 6 / inner};
+    Object.assign(bar, {orientation: "h", x: 0.5, xanchor: "center", y: 1 + (rows + 26) / inner, yanchor: "bottom", thickness: 12, nticks: 4});
+    bar.title.side = "top";
+  }
+
   // A label of a point that would cover another one or leave its plot stands on the other side or further away, or goes:
   // markers are in the legend.
   function partLabels(layout, width, height) {
@@ -217,7 +250,8 @@
       const left = room.x * place(label.x, across) + label.ax - (label.xanchor === "right" ? wide : 0);
       const top = ay => ay - high / 2 - room.y * place(label.y, up), [start, end] = up.domain ?? [0, 1];
       const isInside = ay => -room.y * end <= top(ay) && top(ay) + high <= -room.y * start;
-      const isFree = ay => isInside(ay) && boxes.every(box => left + wide < box.left || box.left + box.wide < left || top(ay) + high < box.top || box.top + box.high < top(ay));
+      const [first, last] = across.domain ?? [0, 1], isBeside = left < room.x * first - (first ? 0 : 60) || left + wide > room.x * last + (last < 1 ? 0 : 20);
+      const isFree = ay => !isBeside && isInside(ay) && boxes.every(box => left + wide < box.left || box.left + box.wide < left || top(ay) + high < box.top || box.top + box.high < top(ay));
       const free = [1, -1, 2.5, -2.5].map(times => times * label.ay).find(isFree);
       if (free === undefined) label.visible = false;
       else {
@@ -364,22 +398,26 @@
     if (low) figure.plot.style.height = "225px"; // three on a sheet
     const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
     if (tall) figure.plot.style.height = `${sheet}px`;
+    const maps = narrow() && shown.layout.meta?.maps;
+    if (maps?.length > 1) stackMaps(shown.layout, figure.plot, maps);
     if (narrow()) fitNarrow(shown, figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || printing) shortenNames(shown, printing ? 680 : figure.plot.clientWidth);
-    // So do those of many axes side by side on paper.
-    const parallel = printing ? shown.data.find(trace => trace.type === "parcoords") : null;
-    if (parallel?.dimensions.length > 6) {
-      parallel.labelangle = -25;
+    // So do those of many axes side by side on paper; very many have small names.
+    const parallel = shown.data.find(trace => trace.type === "parcoords"), parallels = parallel?.dimensions.length;
+    if (parallels > 10) parallel.labelfont = {...parallel.labelfont, size: 10};
+    if (printing && parallels > 6) {
+      parallel.labelangle = parallels > 10 ? -50 : -25;
       shown.layout.margin = {...shown.layout.margin, r: 90, t: 90};
     }
     // A label of a point at the edge is written in the margin.
     for (const trace of shown.frames.length ? [] : shown.data) if (/text/.test(trace.mode)) trace.cliponaxis ??= false;
     fitNames(figure.plot, shown, printing ? 680 : figure.plot.clientWidth, sheet);
     fitCells(shown, printing ? 680 : figure.plot.clientWidth);
-    fitScene(shown.layout, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
+    fitScene(shown, printing ? 680 : figure.plot.clientWidth, figure.plot.clientHeight);
     if (narrow() || (printing ? !low : figure.element.closest("#overview-1"))) fitLegend(figure.plot, shown, sheet);
-    fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
+    if (maps) barAbove(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
+    fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
@@ -395,7 +433,7 @@
     }
     shown.layout.separators = ".\u202f";
     const config = {
-      responsive: true, displaylogo: false, ...(narrow() ? {displayModeBar: false} : {}), showSendToCloud: false, plotlyServerURL: "", showTips: false,
+      displaylogo: false, ...(narrow() ? {displayModeBar: false} : {}), showSendToCloud: false, plotlyServerURL: "", showTips: false,
       modeBarButtonsToRemove: ["select2d", "lasso2d", "sendChartToCloud"],
       toImageButtonOptions: {format: "svg", filename: spec.name},
     };
@@ -489,6 +527,8 @@
     : Math.abs(v) < 1e-4 ? v.toExponential(3).replace(/\.?0*e/, "e") : String(Math.abs(v) < 1e4 ? Number(v.toPrecision(4)) : Math.round(v));
   const element = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
 
+  const withUnbrokenUnits = name => name.replace(/\[[^\]]*\]/g, unit => unit.replaceAll(" ", "\u00a0"));
+
   function showBrushed(figure, rows) {
     const {title, columns, values, designs, shown} = figure.spec.brushed;
     const columnValues = values.map(v => numbers(v));
@@ -506,7 +546,7 @@
     caption.append(element("h3", `${title}: ${rows.length} of ${designs.length}`), save);
     const head = element("tr"), body = element("tbody"), table = element("table");
     const numeric = columnValues.map(c => typeof c[0] === "number");
-    columns.forEach((c, k) => head.append(element("th", c, {className: numeric[k] ? "n" : "", scope: "col"})));
+    columns.forEach((c, k) => head.append(element("th", withUnbrokenUnits(c), {className: numeric[k] ? "n" : "", scope: "col"})));
     for (const i of rows.slice(0, shown)) {
       const row = element("tr");
       columnValues.forEach((c, k) => row.append(element("td", shownNumber(c[i]), {className: numeric[k] ? "n" : "s"})));
@@ -596,10 +636,17 @@
   }, {rootMargin: "600px"});
   figures.forEach(f => watcher.observe(f.element));
 
-  // A figure follows the width of its place also where the window keeps its size.
+  // A figure follows the width of its place also where the window keeps its size. On a narrow screen it is fitted anew, and
+  // once more, as Plotly leaves a legend where its former margin was.
+  const refit = figure => {
+    if (figure.fitted === figure.plot.clientWidth) return;
+    figure.fitted = figure.plot.clientWidth;
+    Promise.resolve(draw(figure)).then(() => draw(figure));
+  };
   const follower = new ResizeObserver(entries => {
     for (const {target} of entries)
-      if (!printing && target._fullLayout && target.clientWidth !== target._fullLayout.width) Plotly.Plots.resize(target);
+      if (!printing && target._fullLayout && target.clientWidth !== target._fullLayout.width)
+        narrow() ? refit(figures.find(f => f.plot === target)) : Plotly.Plots.resize(target);
   });
   figures.forEach(f => follower.observe(f.plot));
 
@@ -629,6 +676,8 @@
   addEventListener("beforeprint", () => {
     printing = true;
     root.classList.add("printing");
+    for (const select of document.querySelectorAll("section select"))
+      select.parentElement.dataset.option = select.options[select.selectedIndex].text;
     for (const table of [...document.querySelectorAll(".scroll > table")].filter(onPaper)) {
       table.closest(".table")?.classList.toggle("beyond-paper", table.offsetWidth > 2 * 686);
       table.classList.toggle("tight", table.offsetWidth > 1.2 * 686);
@@ -645,12 +694,13 @@
   });
   label();
 
-  // No line breaks between a number and its unit; commands stay as they are, to be copied.
+  // No line breaks between a number and its unit, nor within a unit; commands stay as they are, to be copied.
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const text = texts.currentNode;
     if (/\d [%a-zµ°]/i.test(text.data) && !text.data.includes("designopt ") && !text.parentElement.closest("pre"))
       text.data = text.data.replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
+    if (text.parentElement.tagName === "TH") text.data = withUnbrokenUnits(text.data);
   }
 
   // Nor within a unit or a limit beside a name.

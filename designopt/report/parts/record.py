@@ -10,11 +10,8 @@ from designopt.counts import plural
 from designopt.plugin import report_part
 from designopt.report.labels import duration, figure_meaning, figure_unit
 from designopt.report.parts.answer.problem import value_text
-from designopt.report.section import Section, Table
+from designopt.report.section import UNFOLDED, Section, Table
 from designopt.store.result import Result
-
-#: Rows of the table of figures that are not folded.
-UNFOLDED = 10
 
 
 @report_part("record", version=1)

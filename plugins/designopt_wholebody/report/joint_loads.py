@@ -198,8 +198,9 @@ def sentence(status: int) -> str:
 _AXES = "XYZ"
 #: Directions of the three axes on the page.
 _DIRECTIONS = np.array([[0.0, 1.0], [-np.sqrt(0.75), -0.5], [np.sqrt(0.75), -0.5]])
-#: Labels of the axes stand within their figure.
-_TEXT_POSITIONS = ("top center", "bottom right", "bottom left")
+#: Share of the width that a label of an axis may need beside its tip.
+LABEL = 0.15
+_TEXT_POSITIONS = ("top center", "bottom center", "bottom center")
 #: Differences that are drawn.
 _SHOWN = 1500
 
@@ -236,7 +237,12 @@ def agreement_plot(arrays: Arrays) -> Plot:
              "textposition": _TEXT_POSITIONS[k], "showlegend": False, "line": {"color": "@ink", "width": 1}}
         )  # fmt: skip
     hidden = {"visible": False}
-    return {"data": data, "layout": layout(xaxis=hidden, yaxis={**hidden, "scaleanchor": "x"}, showlegend=True)}
+    low, high = min(np.min(trace["x"]) for trace in data), max(np.max(trace["x"]) for trace in data)
+    around = LABEL * (high - low)
+    across = {**hidden, "range": [low - around, high + around]}
+    shape_to_scale = layout(xaxis=across, yaxis={**hidden, "scaleanchor": "x"}, showlegend=True)
+    legend = {**shape_to_scale["legend"], "itemsizing": "constant"}  # the points are too small for it
+    return {"data": data, "layout": {**shape_to_scale, "legend": legend}}
 
 
 def _placed(values: Floats, start: Floats, i: int, j: int) -> Floats:

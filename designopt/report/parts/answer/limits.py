@@ -118,7 +118,8 @@ def reached_bounds(result: Result) -> list[str]:
 
 #: Beginnings of clauses that are no names of the study.
 _WORDS = (
-    "the ", "no ", "over ", "a local ", "best ", "compromise ", "knee ", "robust ", "utopia ", "topsis ", "violated ",
+    "the ", "no ", "over ", "from ", "advice on ", "hints on ", "a local ", "a design ", "best ", "compromise ",
+    "knee ", "robust ", "utopia ", "topsis ", "violated ",
 )  # fmt: skip
 
 

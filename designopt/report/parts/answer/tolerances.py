@@ -48,7 +48,7 @@ def tolerances(result: Result) -> Section | None:
     remainder = [f"{count(size)} {position}" for position, size in sizes.items() if size]
     neighbour_count = plural(int(neighbours.is_recorded.sum(axis=1).max()), "neighbour")
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in (*fragile(result), *narrow_front(result))]
-    if not fragile(result) and result.problem.constraints:
+    if result.problem.constraints and label_by_index and all(neighbours.share[i] >= ENOUGH for i in label_by_index):
         findings.append(
             f"At least {number(100.0 * ENOUGH)} % of the neighbours of every chosen design satisfy all limits."
         )

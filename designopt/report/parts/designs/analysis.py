@@ -18,14 +18,14 @@ from designopt.report.labels import (
     parameter_label,
     with_unit,
 )
-from designopt.report.section import Section, Table, with_a_value
+from designopt.report.section import UNFOLDED, Section, Table, with_a_value
 from designopt.solvers.listed_designs import listed_names
 from designopt.store.result import Result
 
 #: Maximum rows of the table on the page; the CSV file has all.
 SHOWN = 40
-#: Columns beyond which at most so many rows become columns, and first rows of such a table that are not folded.
-WIDE, FEW, UNFOLDED = 12, 6, 10
+#: Columns beyond which at most so many rows become columns.
+WIDE, FEW = 12, 6
 
 
 @report_part("analysis", version=1)
@@ -61,7 +61,11 @@ def analysis(result: Result) -> Section | None:
     facts = (("evaluations with a result", f"{count(int(ok.sum()))} of {count(ok.size)}"),)
     title = "Figures of every design" + (" in every scenario" if several else "")
     upright = len(head) > WIDE and len(lines) <= FEW  # columns beside each other would not fit on paper
-    tables = [_upright(result, title, head, lines) if upright else Table(title, tuple(head), lines, visible_rows=SHOWN)]
+    tables = [
+        _upright(result, title, head, lines)
+        if upright
+        else Table(title, tuple(head), lines, visible_rows=SHOWN, folded_from=UNFOLDED)
+    ]
     if ok.size > 1 and not upright:
         tables.append(_spread(result, figures))
     return Section(
@@ -100,4 +104,4 @@ def _spread(result: Result, figures: dict[str, tuple[str, Floats]]) -> Table:
             ends_and_mean = (float(finite.min()), float(finite.mean()), float(finite.max()))
             rows.append((name, unit, *ends_and_mean, deviation, figure_meaning(result.problem, name)))
     head = ("figure", "unit", "smallest", "mean", "largest", "standard deviation", "meaning")
-    return Table("Spread of the figures", head, tuple(rows), visible_rows=100)
+    return Table("Spread of the figures", head, tuple(rows), visible_rows=100, folded_from=UNFOLDED)

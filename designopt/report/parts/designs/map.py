@@ -20,6 +20,7 @@ from designopt.report.labels import (
     displayed_figures,
     hover,
     listed,
+    number,
     objective_labels,
     objective_values,
     parameter_label,
@@ -130,7 +131,7 @@ def scale_of(p: DesignVariable, limit: int = 8) -> dict[str, Any]:
     if p.kind == "choice":
         return {
             "tickvals": list(range(len(p.values))),
-            "ticktext": [plain(str(v)) for v in p.values],
+            "ticktext": [plain(number(v)) for v in p.values],
             "range": [-0.5, len(p.values) - 0.5],
         }
     if p.kind == "real" and p.scale == "log":
@@ -186,7 +187,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     }
     return Figure(
         "Figures over the grid",
-        {"data": data, "layout": layout(**axes)},
+        {"data": data, "layout": layout(**axes, meta={"maps": []})},
         note=_note(names, values, limits),
         height=500,
         designs=designs,
@@ -384,9 +385,11 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
     low, high = limits[0][0]
     bar = colour_bar(titled(names[0], 48))
     coloraxis = {"colorscale": ORDERED_LINES, "colorbar": bar, "showscale": bool(pairs), "cmin": low, "cmax": high}
+    labels = [titled(parameter_label(p), 34) for p in free]  # of panels below one another, on a narrow screen
+    meta = {"meta": {"maps": [(labels[x], labels[y]) for x, y in pairs]}} if pairs else {}
     return Figure(
         "Figures over the parameters",
-        {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},
+        {"data": data, "layout": layout(**axes, coloraxis=coloraxis, **meta)},
         note=_note(names, values, limits),
         height=500 if d < 3 else 200 * (d - 1) + 140,
         designs=designs,

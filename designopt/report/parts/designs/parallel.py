@@ -15,6 +15,7 @@ from designopt.report.colours import ORDERED_LINES, colour_bar, log_ticks, over_
 from designopt.report.labels import (
     active_values,
     design_values,
+    number,
     objective_labels,
     objective_values,
     parameter_label,
@@ -115,7 +116,8 @@ def _parameter(p: DesignVariable, x: Floats) -> dict[str, Any]:
     axis: dict[str, Any]
     if p.kind == "choice":
         low, high = 0.0, len(p.values) - 1.0
-        words = [plain(f"{v}" if len(f"{v}") <= CHOICE else f"{v}"[: CHOICE - 1] + "…") for v in p.values]
+        texts = [number(v) for v in p.values]
+        words = [plain(text if len(text) <= CHOICE else text[: CHOICE - 1] + "…") for text in texts]
         axis = {"values": x, "tickvals": [*range(len(p.values))], "ticktext": words}
     else:
         log = p.kind == "real" and p.scale == "log"

@@ -22,7 +22,7 @@ from designopt.report.labels import (
     with_unit,
 )
 from designopt.report.parts.designs.map import colour_limits
-from designopt.report.section import Figure, Section, Table, with_a_value
+from designopt.report.section import UNFOLDED, Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
@@ -197,7 +197,7 @@ def _by_figure(problem: Problem, designs: list[str], layers: dict[str, Floats], 
     ]
     rows += [(f"{name} holds", *("yes" if h[i, s] else "no" for i, s in cells), "") for name, h in holding.items()]
     head, kept_rows = with_a_value(("", *columns, "meaning"), rows)
-    return Table(TITLE, head, kept_rows, visible_rows=200)
+    return Table(TITLE, head, kept_rows, visible_rows=200, folded_from=UNFOLDED)
 
 
 def _by_figure_and_scenario(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from designopt.store.views.programs import ProgramRecord
 
 #: Distance, as a share of a side, below which names of blocks are omitted.
-APART = 0.04
+APART = 0.075
 #: Maximum length of names of blocks.
 LONGEST = 22
 _NOTE = (
@@ -28,7 +28,7 @@ _NOTE = (
 def structure(records: Sequence[ProgramRecord]) -> tuple[Figure, ...]:
     """The figure of the first program with stored sparsity; none without any."""
     sparsity = next((s for record in records if (s := record.sparsity) is not None), None)
-    return () if sparsity is None else (Figure("Structure of the program", _plot(sparsity), _NOTE, 420, width=640),)
+    return () if sparsity is None else (Figure("Structure of the program", _plot(sparsity), _NOTE, 460, width=640),)
 
 
 def _plot(sparsity: Sparsity) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def _plot(sparsity: Sparsity) -> dict[str, Any]:
         data.append(_map(name, pattern, suffix))
         size = f"{pattern.shape[0]} x {pattern.shape[1]},<br>{number(pattern.nonzeros)} entries"
         axes[f"xaxis{suffix}"] = axis(
-            f"{name}: {size}", domain=domain, tickangle=20, **_ticks(pattern.columns, pattern.shape[1])
+            f"{name}: {size}", domain=domain, tickangle=45, **_ticks(pattern.columns, pattern.shape[1])
         )
         rows = _ticks(pattern.rows, pattern.shape[0]) if k == 0 else {"showticklabels": False}  # it is symmetric
         axes[f"yaxis{suffix}"] = axis("", autorange="reversed", anchor=f"x{suffix}", **rows)

@@ -33,6 +33,8 @@ CONSTANT_DIGITS = 5
 IN_SHORT = 3
 #: Share of the largest effect of a costate below which a change of one is an error of the solver.
 COSTATE_ERROR = 1e-5
+#: Share of the largest value of all curves up to which a curve is zero.
+_ZERO = 1e-12
 #: Share of the largest value of a costate up to which one at an end is 0.
 NO_COSTATE = 1e-9
 #: Maximum number of drawn programs.
@@ -126,23 +128,43 @@ def _figures_over_time(
     for kinds, words in ((("state",), "States"), (("control", "algebraic", "unknown"), "Controls")):
         names = list(dict.fromkeys(n for phase in first for kind in kinds for n in phase.of_kind(kind)))  # type: ignore[arg-type]
         if names:
-            plots = [_values_to_draw(several, names) for several in phases]
-            figures.append(choosable(f"{words}{title}", plots, choices, 150 * len(names) + 60, _note(first)))
+            shown_names, zero_note = _without_zeros(names, [phase.values for several in phases for phase in several])
+            plots = [_values_to_draw(several, shown_names) for several in phases]
+            note = f"{_note(first)}{zero_note}"
+            figures.append(choosable(f"{words}{title}", plots, choices, 150 * len(shown_names) + 60, note))
     names = list(dict.fromkeys(n for phase in first for n in phase.path))
     satisfied_names = [name for name in names if all(_holds(phase, name) for several in phases for phase in several)]
-    if drawn_names := [name for name in names if name not in satisfied_names]:
-        plots = [_path(several, drawn_names) for several in phases]
+    if path_names := [name for name in names if name not in satisfied_names]:
+        shown_names, zero_note = _without_zeros(path_names, [phase.path for several in phases for phase in several])
+        plots = [_path(several, shown_names) for several in phases]
         note = (
             f"Equations that hold within {RESIDUAL:g} are not drawn: {', '.join(satisfied_names)}."
             if satisfied_names
             else ""
         )
-        figures.append(choosable(f"Path constraints{title}", plots, choices, 150 * len(drawn_names) + 60, note))
+        note = f"{note}{zero_note}".strip()
+        figures.append(choosable(f"Path constraints{title}", plots, choices, 150 * len(shown_names) + 60, note))
     if names := [n for n in dict.fromkeys(n for phase in first for n in phase.costates) if _is_finite(first, n)]:
-        plots = [_costates(several, names, objective.unit) for several in phases]
-        note = _COSTATES.format("objective" if objective.sign > 0.0 else "minimised cost, minus the objective,")
-        figures.append(choosable(f"Costates{title}", plots, choices, 150 * len(names) + 60, note))
+        shown_names, zero_note = _without_zeros(names, [phase.costates for several in phases for phase in several])
+        plots = [_costates(several, shown_names, objective.unit) for several in phases]
+        note = (
+            _COSTATES.format("objective" if objective.sign > 0.0 else "minimised cost, minus the objective,")
+            + zero_note
+        )
+        figures.append(choosable(f"Costates{title}", plots, choices, 150 * len(shown_names) + 60, note))
     return figures
+
+
+def _without_zeros(names: Sequence[str], values: Sequence[Mapping[str, Floats]]) -> tuple[list[str], str]:
+    """The names of curves that are not zero in all of `values`, and a sentence on the others; all names where all are.
+
+    Zero is what rounding makes of it beside the largest of all curves.
+    """
+    sizes = {name: max(float(np.nanmax(np.abs(v[name]), initial=0.0)) for v in values if name in v) for name in names}
+    zero_names = [name for name, size in sizes.items() if size <= _ZERO * max(sizes.values())]
+    if not zero_names or len(zero_names) == len(names):
+        return list(names), ""
+    return [name for name in names if name not in zero_names], f" Zero throughout: {', '.join(zero_names)}."
 
 
 def _holds(phase: PhaseSolution, name: str) -> bool:
