@@ -347,3 +347,10 @@ def test_a_function_with_more_than_seven_arguments_has_a_reason() -> None:
                         assert len(names) - len(node.args.kwonlyargs) <= ARGUMENTS, f"{name}: options by keyword alone"
     assert many <= set(MANY_ARGUMENTS), "bundle what travels together in a frozen dataclass"
     assert set(MANY_ARGUMENTS) <= many, "these have few arguments by now: remove them from the list"
+
+
+def test_benchmarks_can_be_imported() -> None:
+    """The quick tests leave them out, and one that fails to import stops every other selection of tests."""
+    collect = [sys.executable, "-m", "pytest", "-m", "bench", "--collect-only", "-qq", "-n", "0", "tests/bench"]
+    process = subprocess.run(collect, capture_output=True, text=True, cwd=ROOT, timeout=600)
+    assert process.returncode == 0, process.stdout

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from designopt_mechanics.tree_rows import TreeRows
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_mechanics" / "anatomy"))
+sys.path.insert(0, str(Path(__file__).parent))
 
 from reference_arm import reference_arm
 
