@@ -89,7 +89,7 @@ def _from_smooth(
         for name, phase in pulsed_controls.items()
     }
     guess, limit = Guess.from_solution(solution), max(PATIENCE * solution.iterations, MIN_ITERATIONS)
-    options = replace(program.options, max_iterations=min(limit, program.options.max_iterations))
+    options = replace(program.options, max_iterations=min(limit, program.options.max_iterations), starts=1)
     smooth_program = Program(with_rates(problem, rates), options, guess, meshes=program.meshes)
     smooth = smooth_program.attempt(guess=guess)
     if not smooth.success:
