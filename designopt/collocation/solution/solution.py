@@ -27,7 +27,10 @@ class Status(Enum):
         "Solved, but refining the mesh makes no progress in some intervals: a switching control or a singular arc is"
         " likely there; bound or smooth the control, or add a phase."
     )
-    MESH_UNRESOLVED = "Solved, but the error estimate is above its tolerance: refine the mesh or allow more rounds."
+    MESH_UNRESOLVED = (
+        "Solved, but the error estimate is above its tolerance: refine the mesh or allow more rounds; give a guess of a"
+        " control that jumps to and fro, or try other guesses (starts)."
+    )
     LOCALLY_INFEASIBLE = (
         "No feasible trajectory near the guess: the search ended where the constraints cannot be violated less."
     )

@@ -20,12 +20,13 @@ from designopt.collocation.statement.guess import Guess, SampledTrajectory
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 
-#: Cost, as a share of the size of the objective, of a control that crosses its range once in the duration of its phase.
-PENALTY = 0.01
+#: Cost, as a share of the size of the objective, of a control that crosses its range once in the duration of its phase:
+#: in turn, each from the best solution before.
+PENALTIES = (0.01, 0.03, 0.003)
 #: Relative decrease of the objective that makes another solution the better one.
 BETTER = 1e-6
-#: Maximum number of solutions that are tried in turn, each from the one before.
-TRIES = 3
+#: Limit of the iterations with a penalty: a multiple of those of the solution before, and a minimum.
+PATIENCE, MIN_ITERATIONS = 2, 200
 
 
 def without_pulses(program: Program, problem: TrajectoryProblem, first: Solution) -> Solution:
@@ -33,26 +34,29 @@ def without_pulses(program: Program, problem: TrajectoryProblem, first: Solution
     smooth controls.
 
     If a control that is not on a singular arc has pulses of hardly more than an interval, the problem is solved with a
-    penalty on the rates of all such controls, and from there again as stated; then again, while this is better and
-    still has pulses. The message of another solution than the first tells its origin.
+    penalty on the rates of all such controls, and from there again as stated; then with other penalties, until the
+    best has no pulses or is found again, or a solve fails. The message of another solution than the first tells its
+    origin.
     """
     best, seconds = first, first.timing["solve"]
     names: dict[str, None] = {}
-    for _ in range(TRIES):
-        pulsed_controls = _pulsed_controls(best)
+    for penalty in PENALTIES:
+        pulsed_controls = controls_with_pulses(best)
         if not pulsed_controls or best.objective == 0.0:
             break
         try:
-            second, more_seconds = _from_smooth(program, problem, best, pulsed_controls)
+            second, more_seconds = _from_smooth(program, problem, best, pulsed_controls, penalty)
         except ProblemError:  # the names of the rates are in use, or the control is held
             break
         seconds += more_seconds
         if second.status is Status.CANCELLED:
             return replace(best, status=Status.CANCELLED, message=second.message)
-        if not (second.success and second.objective < best.objective - BETTER * abs(best.objective)):
+        gain = best.objective - second.objective
+        if not second.success or abs(gain) <= BETTER * abs(best.objective):
             break
-        best = second
-        names |= dict.fromkeys(pulsed_controls)
+        if gain > 0.0:
+            best = second
+            names |= dict.fromkeys(pulsed_controls)
     if best is first:
         return replace(first, timing={**first.timing, "solve": seconds})
     text = (
@@ -71,17 +75,22 @@ def without_pulses(program: Program, problem: TrajectoryProblem, first: Solution
 
 
 def _from_smooth(
-    program: Program, problem: TrajectoryProblem, solution: Solution, pulsed_controls: Mapping[str, PhaseSolution]
+    program: Program,
+    problem: TrajectoryProblem,
+    solution: Solution,
+    pulsed_controls: Mapping[str, PhaseSolution],
+    penalty: float,
 ) -> tuple[Solution, float]:
-    """The solution from an optimum with a penalty on the rates of `pulsed_controls`, or the failure of one of both
+    """The solution from an optimum with a `penalty` on the rates of `pulsed_controls`, or the failure of one of both
     solves, and the time (s) of both. Raises `ProblemError` where the rates cannot be stated."""
     size = abs(solution.objective)
     rates = {
-        name: Rate(penalty=PENALTY * size * (phase.tf - phase.t0) / float(np.ptp(phase.values[name])) ** 2)
+        name: Rate(penalty=penalty * size * (phase.tf - phase.t0) / float(np.ptp(phase.values[name])) ** 2)
         for name, phase in pulsed_controls.items()
     }
-    guess = Guess.from_solution(solution)
-    smooth_program = Program(with_rates(problem, rates), program.options, guess, meshes=program.meshes)
+    guess, limit = Guess.from_solution(solution), max(PATIENCE * solution.iterations, MIN_ITERATIONS)
+    options = replace(program.options, max_iterations=min(limit, program.options.max_iterations), starts=1)
+    smooth_program = Program(with_rates(problem, rates), options, guess, meshes=program.meshes)
     smooth = smooth_program.attempt(guess=guess)
     if not smooth.success:
         return smooth, sum(smooth.timing.values())
@@ -89,7 +98,7 @@ def _from_smooth(
     return second, sum(smooth.timing.values()) + second.timing["solve"]
 
 
-def _pulsed_controls(solution: Solution) -> dict[str, PhaseSolution]:
+def controls_with_pulses(solution: Solution) -> dict[str, PhaseSolution]:
     """The controls with pulses, by name, each with the first phase in which it has them."""
     on_arcs = {(arc.phase, name) for arc in solution.singular_arcs for name in arc.controls}
     pulsed_controls: dict[str, PhaseSolution] = {}

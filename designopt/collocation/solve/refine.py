@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from designopt.collocation.solution.solution import Attempt, PhaseSolution, Roun
 from designopt.collocation.solution.verification.between_points import interval_errors, pulse_errors
 from designopt.collocation.solution.verification.resimulate import segment_errors
 from designopt.collocation.solve.program import Program
+from designopt.collocation.solve.pulses import without_pulses
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.mesh import Mesh, Scheme, radau, refined
 from designopt.collocation.statement.options import Refinement
@@ -42,6 +43,11 @@ RETRIES: Mapping[str, Mapping[str, float | str]] = {
     "with an adaptive barrier": {"mu_strategy": "adaptive"},
     "cold": {},
 }
+#: Relative increase of the objective in a round after which pulses in its controls are looked for.
+WORSE = 1e-5
+#: Relative difference of objectives beyond which the rounds of a refinement found different optima; or the error
+#: estimate of the lower one, if that is larger.
+ANOTHER = 1e-3
 #: Errors are clipped at this multiple of the tolerance.
 LARGEST = 1e9
 
@@ -84,7 +90,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
     """
     problem, options = program.problem, program.options
     tolerance = refinement.tolerance
-    solution = best = _with_error_estimate(program, first, tolerance)
+    solution = best = lowest = _with_error_estimate(program, first, tolerance)
     rounds = [Round(_intervals(solution), solution.error_estimate, solution.iterations)]
     timing, idle = dict(solution.timing), 0
     status, message, attempts = solution.status, solution.message, first.attempts
@@ -120,6 +126,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
         rounds.append(Round(_intervals(result), result.error_estimate, result.iterations))
         idle = idle + 1 if result.error_estimate > PROGRESS * best.error_estimate else 0
         solution = result
+        lowest = min(lowest, solution, key=lambda s: s.objective)
         best = solution if solution.error_estimate < best.error_estimate else best
         status, message = best.status, best.message
         if idle == PATIENCE and best.error_estimate > tolerance:
@@ -129,7 +136,18 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
             intervals = f"{'; '.join(segments[:LISTED])}{others_text}"
             message = f"{status.value} The estimate is {best.error_estimate:.1e}, above the tolerance in {intervals}."
             break
+    best = replace(best, warnings=(*best.warnings, *_worse_optimum(best, lowest)))
     return replace(best, status=status, message=message, rounds=tuple(rounds), timing=timing, attempts=attempts)
+
+
+def _worse_optimum(best: Solution, lowest: Solution) -> Iterator[str]:
+    """A warning if the objective of the result is worse than the lowest of all rounds, beyond the error of that."""
+    if best.objective > lowest.objective + max(ANOTHER, lowest.error_estimate) * abs(lowest.objective):
+        yield (
+            f"worse_optimum: a coarser mesh of {_intervals(lowest)} intervals had the objective {lowest.objective:.6g}"
+            f" with an error estimate of {lowest.error_estimate:.1e}, the refined one has {best.objective:.6g}: a local"
+            " optimum; start from a guess of the controls, or try other guesses (starts)"
+        )
 
 
 def _with_error_estimate(program: Program, solution: Solution, tolerance: float) -> Solution:
@@ -147,6 +165,8 @@ def _round(
     problem, options, guess = program.problem, program.options, Guess.from_solution(before)
     finer = Program(problem, options, guess, meshes=meshes, problem_functions=program.problem_functions)
     result = finer.attempt(guess=guess)
+    if result.success and result.objective > before.objective + WORSE * abs(before.objective):
+        result = without_pulses(finer, problem, result)
     if result.success or result.status is Status.CANCELLED or not options.persistent:
         return result, []
     attempts = [Attempt("as stated", result.status, result.iterations)]

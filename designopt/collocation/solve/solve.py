@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.collocation.solution.solution import PhaseSolution, Solution
+from designopt.collocation.solution.solution import PhaseSolution, Solution, Status
 from designopt.collocation.solution.verification.between_points import (
     NOTICEABLE,
     ViolationBetweenPoints,
@@ -23,7 +23,7 @@ from designopt.collocation.solve.guess.multistart import solve_from_starts, spre
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.outcomes import against_ringing
 from designopt.collocation.solve.program import Program, check_arguments
-from designopt.collocation.solve.pulses import without_pulses
+from designopt.collocation.solve.pulses import controls_with_pulses, without_pulses
 from designopt.collocation.solve.refine import refine, with_errors
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.mesh import Mesh
@@ -178,12 +178,20 @@ def _oscillating(phase_solution: PhaseSolution) -> Iterator[str]:
 
 
 def _wrong_mesh(solution: Solution) -> Iterator[str]:
-    """A warning about a mesh so coarse that the optimum may be one of its errors."""
+    """Warnings about a mesh so coarse that the optimum may be one of its errors, or that pulses of a control leave
+    unresolved."""
     if WRONG < solution.error_estimate < math.inf:
         yield (
             f"coarse_mesh: the error estimate is {solution.error_estimate:.1e}, and an optimum may live on such errors"
-            " (pulses of an interval in a control); take more intervals, refine, or try other guesses (starts)"
+            " (pulses of an interval in a control); take more intervals, refine, give a guess of the controls, or try"
+            " other guesses (starts)"
         )
+    elif solution.status in (Status.MESH_UNRESOLVED, Status.REFINEMENT_STALLED):
+        for name, phase in controls_with_pulses(solution).items():
+            yield (
+                f"local_optimum: {name} of {phase.name} jumps for single intervals of the mesh, which a refinement"
+                " follows without end; most such optima are local; give a guess of it, or try other guesses (starts)"
+            )
 
 
 def _not_finite(solution: Solution) -> Iterator[str]:

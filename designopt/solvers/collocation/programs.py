@@ -93,7 +93,7 @@ class StudyPrograms:
         """See `designopt.problem.Programs`: `seed` 0 is the unperturbed guess."""
         try:
             problem = self._trajectory_and_program[0].at(x)
-            first = replace(self._smooth_solution(problem, self._guess(problem, seed), before), seed=seed)
+            first = replace(self._first_solution(problem, self._guess(problem, seed), before), seed=seed)
             solution = self._checked_solution(problem, first)
         except ProblemError as error:
             return ProgramSolution(False, {}, {}, error.status, str(error))
@@ -113,11 +113,6 @@ class StudyPrograms:
             guess = Guess(perturbed_guess.phases, {**perturbed_guess.parameters, **problem.guess})
         return rollout(problem, guess) if self._options.rollout else guess
 
-    def _smooth_solution(self, problem: TrajectoryProblem, guess: Guess | None, before: ChainState | None) -> Solution:
-        """The first solution, or a better one without pulses of single intervals."""
-        solution = self._first_solution(problem, guess, before)
-        return without_pulses(self._program, problem, solution) if solution.success else solution
-
     def _first_solution(self, problem: TrajectoryProblem, guess: Guess | None, before: ChainState | None) -> Solution:
         if before is None:
             return self._cold(problem, guess)
@@ -130,7 +125,8 @@ class StudyPrograms:
         return solution if solution.success else self._cold(problem, guess)
 
     def _cold(self, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
-        return self._persistent_solution(problem, guess, self._program.attempt(problem, guess=guess))
+        solution = self._persistent_solution(problem, guess, self._program.attempt(problem, guess=guess))
+        return without_pulses(self._program, problem, solution) if solution.success else solution
 
     def _persistent_solution(self, problem: TrajectoryProblem, guess: Guess | None, solution: Solution) -> Solution:
         """`solution`, or after a failure the result of further attempts."""

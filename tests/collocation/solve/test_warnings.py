@@ -11,6 +11,7 @@ from small_motions import block, motion, solve
 from designopt import collocation
 from designopt.collocation import (
     Constraint,
+    Guess,
     Integral,
     Options,
     Phase,
@@ -19,9 +20,11 @@ from designopt.collocation import (
     Status,
     TrajectoryProblem,
     linked,
+    sampled,
 )
 from designopt.collocation.solution.verification.between_points import has_pulses
 from designopt.collocation.solve.pulses import without_pulses
+from designopt.collocation.solve.refine import _worse_optimum
 from designopt.dynamics.system import System, Variable
 
 pytestmark = pytest.mark.usefixtures("silent")
@@ -266,6 +269,29 @@ def test_a_right_control_with_a_pulse_is_kept_to_the_last_bit(intervals):
 
     assert has_pulses(first.phase, "u")
     assert without_pulses(program, problem, first).iterate is first.iterate
+
+
+def test_pulses_that_a_refinement_cannot_resolve_are_named():
+    """A mesh that is too coarse to find the right heading from the default guess."""
+    solution = collocation.solve(crossing(-1.0, 8.0), Options(intervals=25, mesh_check=1e-4))
+
+    assert solution.status is Status.MESH_UNRESOLVED
+    assert any(w.startswith("local_optimum: theta of motion jumps for single") for w in solution.warnings)
+
+
+def test_a_refinement_that_ends_in_a_worse_optimum_than_it_began_with_is_told():
+    """A boat that starts right, and rounds that end elsewhere: as a refinement without a guess may."""
+    problem = crossing(0.0, 2 * np.pi)
+    right = Guess({"motion": sampled([0.0, 5.46], {"theta": [1.8, 4.2]})})
+    program = Program(problem, Options(intervals=20, scheme="radau"))
+    late, first = program.solve(), program.solve(guess=right)
+    assert late.objective > 1.01 * first.objective
+
+    assert list(_worse_optimum(first, first)) == list(_worse_optimum(first, late)) == []
+    first = replace(first, error_estimate=1e-4)
+    [warning] = _worse_optimum(late, first)
+    assert warning.startswith("worse_optimum: a coarser mesh of 20 intervals had the objective 5.45787 with an error")
+    assert f"the refined one has {late.objective:.6g}: a local" in warning
 
 
 def test_an_optimum_that_may_live_on_the_errors_of_its_mesh_is_doubted():

@@ -223,15 +223,17 @@ def oscillations(solution: PhaseSolution) -> Iterator[Oscillation]:
 
 
 def has_pulses(solution: PhaseSolution, control: str) -> bool:
-    """Whether a control has pulses of hardly more than an interval."""
+    """Whether a control has pulses of hardly more than an interval, or steps in the first or the last one."""
     steps = max(scheme.steps for scheme in solution.mesh.schemes)
-    values = solution.values[control][1:]  # the first may be extrapolated
+    values = solution.values[control][solution.mesh.first :]  # others are extrapolated
     if _is_noise(values, *solution.bounds[control]):
         return False
     changes = np.diff(values)
     large = np.flatnonzero(abs(changes) > PULSE * np.ptp(values))
     is_back = np.diff(np.sign(changes[large])) != 0.0
-    return bool((is_back & (np.diff(large) <= steps + 1)).any())
+    at_ends = large[[0, -1]] if len(large) else large
+    is_at_ends = (at_ends < steps) | (at_ends >= len(changes) - steps)
+    return bool((is_back & (np.diff(large) <= steps + 1)).any() or is_at_ends.any())
 
 
 def _is_noise(values: Floats, low: float, high: float) -> bool:
