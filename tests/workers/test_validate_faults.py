@@ -29,8 +29,8 @@ def command(tmp_path, name, kind, *options, limit=None):
     file = tmp_path / "study.yaml"
     solver = "collocation" if "trajectory" in kind else "random, samples: 3"
     file.write_text(STUDY.format(kind=kind, solver=solver))
-    code = "from designopt.cli import main, run, validate\n"
-    code += f"validate.LONGEST = run.LONGEST = {limit}\n" if limit else ""
+    code = "import sys\nfrom designopt.cli import main\n"
+    code += "".join(f"sys.modules['designopt.cli.{m}'].LONGEST = {limit}\n" for m in ("validate", "run") if limit)
     on = [str(tmp_path / "s")] if name == "resume" else [str(file)]
     on += ["-o", str(tmp_path / "s")] if name == "run" else []
     return [sys.executable, "-c", f"{code}main()", name, *on, "--plugin", str(PLUGIN), *options]

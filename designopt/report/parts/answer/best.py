@@ -99,8 +99,8 @@ def best(result: Result) -> Section | None:
 
 
 def _meaning(result: Result, label: str) -> str:
-    """The meaning of the parameter or output of a row, also of an objective that is one output, as the model declares it;
-    "" for other objectives and limits, which are stated."""
+    """The meaning of the parameter or output of a row, as the model declares it, also of an objective that is one
+    output; "" for other objectives and limits, which are stated."""
     of_objective = dict(zip(objective_labels(result.problem), result.problem.objectives, strict=True)).get(label)
     if of_objective is not None:
         return figure_meaning(result.problem, of_objective.expression.text)
