@@ -31,6 +31,9 @@ _FITTING, _FACTORS = 8.5e-3, (0.6, 1.4)
 #: Distance of the walking speed from the foot's speed in stance, relative to the latter, from which on it is doubtful
 #: (the bundled walk has 0.14), and factor between them, either way, from which on it is refused.
 _SPEED, _WRONG_SPEED = 0.25, 2.0
+#: Least and greatest masses (kg): shares of the body's of 0.0465 and 0.0145 (Winter 2009, table 4.1) with 10 to 250 kg
+#: have 0.5 to 12 kg and 0.15 to 3.6 kg; a prosthesis may be lighter.
+_MASSES = {"shank_mass": (0.2, 15.0), "foot_mass": (0.05, 5.0)}
 _NEAR = 5e-3  # m: a swing with a damper reaches what the recorded one has, and little more
 _KMH, _SAME_SPEED = 3.6, 0.2  # km/h in 1 m/s; relative difference of speeds that are the same in other units
 #: Distance of the cycle's beginning from heel strike, as a share of the cycle, from which on it is doubtful. In
@@ -65,7 +68,7 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
     hip_y, sole = posture["hip"][1], sole_height(posture)
     lowest = float(sole.min())
     leg = float(np.hypot(posture["ankle"][0] - posture["hip"][0], posture["ankle"][1] - hip_y).max())
-    remarks = [*_length_remarks(g), *([] if gait.warnings else _posture_remarks(posture))]
+    remarks = [*_length_remarks(g), *_mass_remarks(g), *([] if gait.warnings else _posture_remarks(posture))]
     lengths = f"hip to ankle {leg:.3f} m, hip height {hip_y.min():.3f} to {hip_y.max():.3f} m"
     if lowest > _ABOVE:
         return [
@@ -143,6 +146,15 @@ def _length_remarks(g: Mapping[str, float]) -> list[str]:
     return [
         f"gait: thigh_length {thigh:.3f} m (hip to E) is longer than shank_length {shank:.3f} m (F to ankle), and E"
         " lies above the knee: are they exchanged?"
+    ]
+
+
+def _mass_remarks(g: Mapping[str, float]) -> list[str]:
+    """A sentence on each mass of the leg that is probably in another unit."""
+    return [
+        f"parameters: {name} is {g[name]:.4g} kg, and that of a person {low:g} to {high:g} kg: is it in another unit?"
+        for name, (low, high) in _MASSES.items()
+        if not low <= g[name] <= high
     ]
 
 

@@ -207,3 +207,12 @@ def test_a_thigh_longer_than_the_shank_is_a_remark(gait: Gait) -> None:
     changed = replace(knee, parameters={"thigh_length": 0.475, "shank_length": 0.385})
     remarks = changed.remarks({})
     assert any("thigh_length 0.475 m (hip to E) is longer than shank_length 0.385 m" in remark for remark in remarks)
+
+
+def test_masses_that_no_leg_has_are_a_remark(gait: Gait) -> None:
+    file = InputFile("cycle.csv", text_of(cycle(gait)).encode())
+    knee = FourBarKnee(gait=file, parameter_set="substitute_v2", parameters={"shank_mass": 2.5e-3, "foot_mass": 900.0})
+    assert knee.remarks({}) == [
+        "parameters: shank_mass is 0.0025 kg, and that of a person 0.2 to 15 kg: is it in another unit?",
+        "parameters: foot_mass is 900 kg, and that of a person 0.05 to 5 kg: is it in another unit?",
+    ]

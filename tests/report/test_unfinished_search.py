@@ -210,3 +210,8 @@ def test_a_search_by_gp_whose_processes_expect_a_gain_is_named_with_a_budget(
     )
     assert f"note: {clause}" in summary_table(result)
     assert f"{clause}." in overview(result).findings
+    presented, rescored = (
+        result.with_changes([change]) for change in ("title=A", "objectives.0={name: twice, minimize: 2 * height}")
+    )
+    assert f"note: {clause}" in summary_table(presented)
+    assert "gp is not finished" not in summary_table(rescored)

@@ -169,9 +169,10 @@ class LinearLoop:
         worst, late_worst = self._worst(design, scenarios), late._worst(design, late_scenarios)
         if not worst or late_worst in ("", worst):
             return []
+        scenario = f"a scenario with delay_factor: {factor:.3g} applies the limits to it, " if delay > 0.0 else ""
         return [
             f"the plant's delay of {delay:.3g} s may be {longer:.2g} s longer, as the record steps between two samples:"
-            f" this design then has {late_worst} instead of {worst}; a record with shorter samples narrows it"
+            f" this design then has {late_worst} instead of {worst}; {scenario}a record with shorter samples narrows it"
         ]
 
     def _worst(self, design: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]]) -> str:

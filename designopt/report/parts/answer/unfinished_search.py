@@ -35,12 +35,19 @@ _MIN_DESIGNS = 50
 
 def search_to_continue(result: Result) -> list[str]:
     """Clauses if a completed search would find better designs: near the ends of its front, with a larger budget, or
-    with a value of a choice that it left early."""
-    if result.ended != "done" or result.study.lists_designs:
+    with a value of a choice that it left early. None for other objectives or limits than those that were searched."""
+    if result.ended != "done" or result.study.lists_designs or _is_rescored(result):
         return []
     clauses = improvable_ends(result) or still_improving(result) or not_converged(result) or gain_expected(result)
     clauses = clauses or better_neighbour(result)
     return [*clauses, *ends_apart(result), *rarely_tried(result)]
+
+
+def _is_rescored(result: Result) -> bool:
+    if result.original is None:
+        return False
+    study, searched = result.study, result.original.study
+    return (study.objectives, study.constraints) != (searched.objectives, searched.constraints)
 
 
 def ends_apart(result: Result) -> list[str]:
