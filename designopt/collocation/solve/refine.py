@@ -18,7 +18,7 @@ from designopt.collocation.solution.solution import Attempt, PhaseSolution, Roun
 from designopt.collocation.solution.verification.between_points import interval_errors, pulse_errors
 from designopt.collocation.solution.verification.resimulate import segment_errors
 from designopt.collocation.solve.program import Program
-from designopt.collocation.solve.pulses import without_pulses
+from designopt.collocation.solve.pulses import controls_with_pulses, without_pulses
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.mesh import Mesh, Scheme, radau, refined
 from designopt.collocation.statement.options import Refinement
@@ -43,7 +43,8 @@ RETRIES: Mapping[str, Mapping[str, float | str]] = {
     "with an adaptive barrier": {"mu_strategy": "adaptive"},
     "cold": {},
 }
-#: Relative increase of the objective in a round after which pulses in its controls are looked for.
+#: Relative increase of the objective in a round after which pulses in its controls are looked for, until that does not
+#: help.
 WORSE = 1e-5
 #: Relative difference of objectives beyond which the rounds of a refinement found different optima; or the error
 #: estimate of the lower one, if that is larger.
@@ -92,7 +93,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
     tolerance = refinement.tolerance
     solution = best = lowest = _with_error_estimate(program, first, tolerance)
     rounds = [Round(_intervals(solution), solution.error_estimate, solution.iterations)]
-    timing, idle = dict(solution.timing), 0
+    timing, idle, smooths = dict(solution.timing), 0, True
     status, message, attempts = solution.status, solution.message, first.attempts
     while solution.error_estimate > tolerance:
         if len(rounds) > refinement.rounds:
@@ -108,7 +109,8 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
             )
             for phase in problem.phases
         ]
-        result, round_attempts = _round(program, solution, meshes, start)
+        result, round_attempts = _round(program, solution, meshes, start, smooths=smooths)
+        smooths = smooths and not (_is_worse(result, solution) and controls_with_pulses(result))
         attempts += tuple(a._replace(way=f"round {len(rounds)} {a.way}") for a in round_attempts)
         result = replace(result, starts=first.starts, seed=first.seed, warm_path=first.warm_path)
         # they record how the first solution was found
@@ -140,6 +142,10 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
     return replace(best, status=status, message=message, rounds=tuple(rounds), timing=timing, attempts=attempts)
 
 
+def _is_worse(result: Solution, before: Solution) -> bool:
+    return result.success and result.objective > before.objective + WORSE * abs(before.objective)
+
+
 def _worse_optimum(best: Solution, lowest: Solution) -> Iterator[str]:
     """A warning if the objective of the result is worse than the lowest of all rounds, beyond the error of that."""
     if best.objective > lowest.objective + max(ANOTHER, lowest.error_estimate) * abs(lowest.objective):
@@ -159,13 +165,14 @@ def _with_error_estimate(program: Program, solution: Solution, tolerance: float)
 
 
 def _round(
-    program: Program, before: Solution, meshes: Sequence[Mesh], start: Guess | None
+    program: Program, before: Solution, meshes: Sequence[Mesh], start: Guess | None, *, smooths: bool
 ) -> tuple[Solution, list[Attempt]]:
-    """The round on finer `meshes` from the solution `before`, and its retries; else the first failure."""
+    """The round on finer `meshes` from the solution `before`, and its retries; else the first failure. If it is worse
+    than before, it is solved from smooth controls where `smooths`."""
     problem, options, guess = program.problem, program.options, Guess.from_solution(before)
     finer = Program(problem, options, guess, meshes=meshes, problem_functions=program.problem_functions)
     result = finer.attempt(guess=guess)
-    if result.success and result.objective > before.objective + WORSE * abs(before.objective):
+    if smooths and _is_worse(result, before):
         result = without_pulses(finer, problem, result)
     if result.success or result.status is Status.CANCELLED or not options.persistent:
         return result, []
