@@ -46,8 +46,8 @@ def search_to_continue(result: Result) -> list[str]:
 def _is_rescored(result: Result) -> bool:
     if result.original is None:
         return False
-    study, searched = result.study, result.original.study
-    return (study.objectives, study.constraints) != (searched.objectives, searched.constraints)
+    study, question = result.study, result.original.study
+    return (study.objectives, study.constraints) != (question.objectives, question.constraints)
 
 
 def ends_apart(result: Result) -> list[str]:
