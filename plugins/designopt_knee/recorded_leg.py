@@ -59,7 +59,7 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
     The leg is put into the recorded posture: the lowest point of its sole must reach the ground, and where the sole is
     lowest it must move backward with the belt, at a speed that a reversed `hip_x` makes no steadier. The cycle must
     begin at heel strike, and soon after it the sole is level, or the toe points down. If a mistake in the columns
-    explains why the leg does not walk, it is all that is said.
+    explains why the leg does not walk, or the whole leg is turned, nothing else is said of the posture.
     """
     if cause := _likely_cause(gait, g):
         return [f"gait: {cause}"]
@@ -68,7 +68,11 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
     hip_y, sole = posture["hip"][1], sole_height(posture)
     lowest = float(sole.min())
     leg = float(np.hypot(posture["ankle"][0] - posture["hip"][0], posture["ankle"][1] - hip_y).max())
-    remarks = [*_length_remarks(g), *_mass_remarks(g), *([] if gait.warnings else _posture_remarks(posture))]
+    remarks = [*_length_remarks(g), *_mass_remarks(g)]
+    if not gait.warnings:
+        if turned := _turned_remark(posture):
+            return [*remarks, turned]
+        remarks += _posture_remarks(posture)
     lengths = f"hip to ankle {leg:.3f} m, hip height {hip_y.min():.3f} to {hip_y.max():.3f} m"
     if lowest > _ABOVE:
         return [
@@ -103,10 +107,11 @@ def clearance_remarks(gait: Gait, g: Mapping[str, float], window: tuple[float, f
     if least < lowest - _NEAR or gait.warnings or leg_remarks(gait, g):
         return []
     height = f"{1e3 * abs(lowest):.1f} mm {'above' if lowest >= 0.0 else 'below'} the ground"
+    share = 100.0 * PHASE[np.argmin(toe)]
+    advice = "lower the limit, or " if least > lowest else "that leaves little room; "
     return [
         f"toe_clearance is to be at least {1e3 * least:.3g} mm, and in the recorded swing itself the toe of this leg is"
-        f" {height} at {100.0 * PHASE[np.argmin(toe)]:.0f} % of the cycle: lower the limit, or check foot_length and"
-        " the other lengths"
+        f" {height} at {share:.0f} % of the cycle: {advice}check foot_length and the other lengths"
     ]
 
 
@@ -158,13 +163,25 @@ def _mass_remarks(g: Mapping[str, float]) -> list[str]:
     ]
 
 
-def _posture_remarks(posture: Posture) -> list[str]:
-    """Sentences on a cycle that begins far from heel strike, and on a toe that points up or down in stance.
+def _turned_remark(posture: Posture) -> str:
+    """A sentence on a thigh that counts from the pelvis, which turns the whole leg about the hip: the foot and the path
+    of the ankle; "" if it does not."""
+    ankle_x, ankle_y = posture["ankle"]
+    stands = standing(posture)
+    path_rise = float(np.arctan(np.polyfit(ankle_x[stands], ankle_y[stands], 1)[0]))
+    if min(_toe_up(posture), path_rise) <= _TURNED:
+        return ""
+    return (
+        f"gait: {_toe_points(posture)}, and the ankle's path over the belt rises forward by"
+        f" {np.degrees(path_rise):.0f} deg, as if the whole leg were turned; is thigh_deg the flexion of the hip? It"
+        " counts from the vertical: subtract the pelvis' forward tilt"
+    )
 
-    A thigh that counts from the pelvis turns the whole leg about the hip: the foot and the path of the ankle.
-    """
+
+def _posture_remarks(posture: Posture) -> list[str]:
+    """Sentences on a cycle that begins far from heel strike, and on a toe that points up or down in stance."""
     remarks = []
-    strike, stands = heel_strike(posture), standing(posture)
+    strike = heel_strike(posture)
     if min(strike, 1.0 - strike) > _LATE_START:
         percent = f"{100.0 * strike:.0f} %"
         remarks.append(
@@ -172,22 +189,22 @@ def _posture_remarks(posture: Posture) -> list[str]:
             " it, and swing_window and the phases of the outputs count from heel strike; shift all columns but phase"
             f" and time_s by {percent}, so that the row there is the first"
         )
-    toe_up = float(np.median(sole_angle(posture)[stands]))
-    ankle_x, ankle_y = posture["ankle"]
-    path_rise = float(np.arctan(np.polyfit(ankle_x[stands], ankle_y[stands], 1)[0]))
-    up = (
-        "from 10 to 40 % of the cycle after heel strike the toe points"
-        f" {'up' if toe_up > 0.0 else 'down'} by {abs(np.degrees(toe_up)):.0f} deg (median)"
-    )
-    if min(toe_up, path_rise) > _TURNED:
-        remarks.append(
-            f"gait: {up}, and the ankle's path over the belt rises forward by {np.degrees(path_rise):.0f} deg,"
-            " as if the whole leg were turned; is thigh_deg the flexion of the hip? It counts from the vertical:"
-            " subtract the pelvis' forward tilt"
-        )
-    elif not -_TOE_DOWN < toe_up < _TOE_UP:
-        remarks.append(f"gait: {up}, so the sole never stands flat; is ankle_deg not 0 in standing?")
+    if not -_TOE_DOWN < _toe_up(posture) < _TOE_UP:
+        remarks.append(f"gait: {_toe_points(posture)}, so the sole never stands flat; is ankle_deg not 0 in standing?")
     return remarks
+
+
+def _toe_up(posture: Posture) -> float:
+    """The median angle (rad) of the sole while it stands, positive with the toe up."""
+    return float(np.median(sole_angle(posture)[standing(posture)]))
+
+
+def _toe_points(posture: Posture) -> str:
+    angle = _toe_up(posture)
+    return (
+        "from 10 to 40 % of the cycle after heel strike the toe points"
+        f" {'up' if angle > 0.0 else 'down'} by {abs(np.degrees(angle)):.0f} deg (median)"
+    )
 
 
 def check_walk(gait: Gait, g: Mapping[str, float]) -> None:

@@ -191,6 +191,7 @@ def test_a_limit_of_the_toe_near_that_of_the_recorded_swing_is_a_remark(gait: Ga
     knee = FourBarKnee(gait=file, parameter_set="substitute_v2")
     sentences = " ".join(knee.study_remarks(["stiffness"], {"toe_clearance": (least, None)}))
     assert ("recorded swing itself the toe of this leg is 15.5 mm above the ground at 87 % of" in sentences) == noted
+    assert ("leaves little room" in sentences, "lower the limit" in sentences) == (least == 0.012, least == 0.02)
     longer = replace(knee, parameters={"foot_length": 0.23})
     (remark,) = longer.study_remarks(["stiffness"], {"toe_clearance": (0.01, None)})
     assert "is to be at least 10 mm" in remark

@@ -325,7 +325,7 @@ def test_a_cycle_that_begins_near_heel_strike_is_none(gait: Gait, start: float) 
 def test_a_leg_that_is_turned_as_a_whole_is_taken_for_the_flexion_of_the_hip(
     gait: Gait, tilt: float, toe_up: int, rise: int
 ) -> None:
-    (remark, *_) = FourBarKnee(gait=cycle_of(gait, thigh_offset=tilt)).remarks({})
+    (remark,) = FourBarKnee(gait=cycle_of(gait, thigh_offset=tilt)).remarks({})
     assert (
         f"toe points up by {toe_up} deg (median), and the ankle's path over the belt rises forward by {rise} deg"
         in remark
