@@ -70,8 +70,8 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
     leg = float(np.hypot(posture["ankle"][0] - posture["hip"][0], posture["ankle"][1] - hip_y).max())
     remarks = [*_length_remarks(g), *_mass_remarks(g)]
     if not gait.warnings:
-        if turned := _turned_remark(posture):
-            return [*remarks, turned]
+        if remark := _turned_remark(posture):
+            return [*remarks, remark]
         remarks += _posture_remarks(posture)
     lengths = f"hip to ankle {leg:.3f} m, hip height {hip_y.min():.3f} to {hip_y.max():.3f} m"
     if lowest > _ABOVE:
