@@ -319,7 +319,7 @@ def test_a_misspelt_or_wrong_argument_is_reported_in_the_name_of_the_called_func
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"workers": 0}, {"workers": "2"}, {"executor": "dusk"}, {"budget": 20}, {"budget": {"random": 0.5}}]
+    "wrong", [{"workers": 0}, {"workers": "2"}, {"executor": "dusk"}, {"budget": "soon"}, {"budget": {"random": 0.5}}]
 )
 def test_a_wrong_value_of_an_option_is_rejected_before_the_store_exists(tmp_path, wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
