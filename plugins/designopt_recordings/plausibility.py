@@ -98,7 +98,8 @@ def jump_notes(curves: Mapping[str, Floats], time: Floats) -> list[str]:
 def side_unit_notes(curves: Mapping[str, Floats]) -> list[str]:
     """A note on each rotation (n,) rad that is tiny beside that of the other side, as if it had been in radians in a
     table that says degrees."""
-    sizes = {name: float(np.nanmax(curve) - np.nanmin(curve)) for name, curve in curves.items() if len(curve)}
+    finite = {name: curve[np.isfinite(curve)] for name, curve in curves.items()}
+    sizes = {name: float(np.ptp(values)) for name, values in finite.items() if len(values)}
     notes = []
     for name, size in sizes.items():
         other_name = f"{name[:-1]}{'l' if name.endswith('_r') else 'r'}"

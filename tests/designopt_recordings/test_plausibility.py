@@ -85,6 +85,7 @@ def test_a_rotation_in_radians_beside_the_other_side_in_degrees_is_doubted():
     assert note.startswith("knee_r moves by 1.2 deg, far less than knee_l: is it in radians")
     assert side_unit_notes({"knee_r": 0.0 * KNEE, "knee_l": KNEE}) == []  # locked
     assert side_unit_notes({"knee_r": small, "hip_l": KNEE}) == []
+    assert side_unit_notes({"knee_r": np.full(9, np.nan), "knee_l": KNEE}) == []  # not recorded
 
 
 @pytest.mark.parametrize(
