@@ -199,11 +199,11 @@ def single_number(section: SourceSection, numbers: Sequence[float]) -> float:
     without `take`; of several matches of a pattern the last one counts."""
     if "take" not in section and "pattern" not in section and len(numbers) > 1:
         form = format_of(section)
-        excess = f"'{section['path']}' has {len(numbers)} items" if form == "json" else f"there are {len(numbers)} rows"
+        count = f"'{section['path']}' has {len(numbers)} items" if form == "json" else f"there are {len(numbers)} rows"
         alternative = "" if form == "json" else ", or 'row' for one of them"
         name = section[form]  # type: ignore[literal-required]
         raise MissingResult(
-            f"{name}: {excess}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){alternative}"
+            f"{name}: {count}, and the output is one number; add 'take' ({', '.join(REDUCTIONS)}){alternative}"
         )
     return REDUCTIONS[section.get("take", "last")](numbers)
 

@@ -57,7 +57,7 @@ class StepResponse:
 
     @property
     def overshoot(self) -> float:
-        """The largest excess of the output over its final value, as a share of the step."""
+        """The largest amount by which the output exceeds its final value, as a share of the step."""
         return max(0.0, self.final_error + _largest(-self.error))
 
     @property
