@@ -29,6 +29,7 @@ from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import limits_of_most, reached_bounds
 from designopt.report.parts.answer.recommendation import search_without_gain
 from designopt.report.parts.answer.tolerances import (
+    behind_front,
     end_of_front,
     fragile_in_short,
     narrow_front,
@@ -99,6 +100,7 @@ def summary_table(result: Result) -> str:
         *fragile_in_short(result),
         *robust_baseline(result),
         *without_robust_choice(result),
+        *behind_front(result),
         *end_of_front(result),
         *rarely_valid(result),
         *narrow_front(result),

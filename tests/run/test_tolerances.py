@@ -13,7 +13,7 @@ from designopt.plugin import Diverged, Use, model
 from designopt.problem import Problem, derivative_name
 from designopt.report import summary_table
 from designopt.report.parts.answer.overview import overview
-from designopt.report.parts.answer.tolerances import end_of_front, fragile, tolerances
+from designopt.report.parts.answer.tolerances import behind_front, end_of_front, fragile, narrow_front, tolerances
 from designopt.report.parts.designs.front import front
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted, StoreError
@@ -216,6 +216,25 @@ def test_a_recommended_end_of_the_front_is_said_to_be_one_with_the_way_to_a_comp
     wide = run_study(study((0.1, 0.5, 0.88, 0.9), tolerances=off, choose=(near,)), tmp_path / "t")
     assert wide.recommended() == ("robust", 1)
     assert end_of_front(wide) == []
+
+
+def test_a_recommended_design_behind_the_front_is_said_to_be_there_with_its_cost(tmp_path):
+    """a = 0.9 and 0.88 are better in both objectives than a = 0.5, but neighbours of theirs are beyond the limit."""
+    off, costs = Tolerances(OFF.of, neighbours=16, front=0), ("1 - height", "2 - slope")
+    robust = study((0.5, 0.88, 0.9), tolerances=off, minimize=costs, choose=(Choice("robust"),))
+    result = run_study(robust, tmp_path / "s")
+    assert (result.recommended(), result.front().tolist()) == (("robust", 0), [2])
+    (clause,) = behind_front(result)
+    assert clause == (
+        "the recommended design is behind the front, for the sake of its neighbours (16 of 16 satisfy the limits): "
+        "design 1 has f0 0.2256 instead of 0.75 and f1 0.12 instead of 0.5, with 10 of 16"
+    )
+    assert f"note: {clause}" in summary_table(result).splitlines()
+    assert f"T{clause[1:]}." in overview(result).findings
+    assert not any("single answer" in text for text in narrow_front(result))
+
+    on_front = run_study(study(tolerances=off, choose=(Choice("robust"),)), tmp_path / "t")
+    assert behind_front(on_front) == []
 
 
 def test_without_neighbours_the_rule_of_robustness_leaves_the_compromise(tmp_path):

@@ -18,6 +18,7 @@ from designopt.report.notable import (
 from designopt.report.parts.answer import recommendation, summary, violated_limits
 from designopt.report.parts.answer.limits import reached_bounds, sentence
 from designopt.report.parts.answer.tolerances import (
+    behind_front,
     end_of_front,
     fragile_in_short,
     narrow_front,
@@ -80,6 +81,7 @@ def overview(result: Result) -> Section:
                 *remarks_on_recommended(result),
                 *fragile_in_short(result),
                 *robust_baseline(result),
+                *behind_front(result),
                 *end_of_front(result),
                 *rarely_valid(result),
                 *failed_baselines(result),

@@ -134,6 +134,31 @@ def end_of_front(result: Result) -> list[str]:
     return [f"the recommended design is an end of the front, the best {listed(best)}: {way}"]
 
 
+def behind_front(result: Result) -> list[str]:
+    """A clause if a recommended design is behind the front: its costs beside the most robust design that is better or
+    equal in every objective (of equals, the one nearest to the ideal point); else none."""
+    recommendation, near, front = result.recommended(), result.tolerated(), np.asarray(result.front(), dtype=np.intp)
+    if recommendation is None or near is None or recommendation[1] in front or not len(front):
+        return []
+    F, row = result.outcomes.objectives, recommendation[1]
+    dominates = result.outcomes.feasible[near.rows] & (F[near.rows] <= F[row]).all(axis=1) & (near.rows != row)
+    if near.index_of(row) is None or not dominates.any():
+        return []
+    rows, shares = near.rows[dominates], near.share[dominates]
+    rows = rows[shares >= shares.max() - 1e-9]
+    better = int(rows[np.argmin(decision.distance_from_ideal(F[rows], F[front]))])
+    values = objective_values(result)
+    gains = [
+        f"{o.name} {number(float(a))} instead of {number(float(b))}{f' {o.unit}' if o.unit else ''}"
+        for o, a, b in zip(result.problem.objectives, values[better], values[row], strict=True)
+        if a != b
+    ]
+    return [
+        f"the recommended design is behind the front, for the sake of its neighbours ({near.words(row)} satisfy the "
+        f"limits): design {better} has {listed(gains)}, with {near.words(better)}"
+    ]
+
+
 def robust_baseline(result: Result) -> list[str]:
     """A clause on the designs of the baseline whose neighbours satisfy the limits, if those of the recommended design
     do not; else none."""
@@ -190,7 +215,8 @@ def narrow_front(result: Result) -> list[str]:
     if not ranges:
         return []
     trade_off = "; the front has no trade-off to choose from" if (~narrow).sum() < 2 else ""
-    trade_off = "; the front is a single answer" if narrow.all() else trade_off
+    if narrow.all() and recommendation[1] in front:
+        trade_off = "; the front is a single answer"
     return [
         f"over the front {listed(ranges)} var{'ies' if len(ranges) == 1 else 'y'} less than the "
         f"tolerances{assumed_size(result)}{trade_off}"
