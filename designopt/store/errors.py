@@ -78,6 +78,13 @@ def allow_options(path: Path) -> str:
         return ""
 
 
+def path_hint(path: Path) -> str:
+    """What PATH in the commands of the store `path` stands for; "" for commands without it."""
+    options = shlex.split(allow_options(path))
+    names = [option.removesuffix("=PATH") for option in options if option.endswith("=PATH")]
+    return f"in place of PATH write the file of {' and '.join(names)}" if names else ""
+
+
 def resume_command(path: Path) -> str:
     """The command that continues the run in the store `path`, with plugin files, data roots and allowed programs."""
     return f"designopt resume {shlex.quote(str(path))}{plugin_options(path)}{data_options(path)}{allow_options(path)}"
