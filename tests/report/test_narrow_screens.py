@@ -415,3 +415,21 @@ def test_a_legend_above_panels_follows_the_width_of_a_narrow_screen(browser: Any
         assert legend_is_above()
         with screen(browser, 420):
             assert legend_is_above()
+
+
+def test_a_figure_that_was_narrow_has_its_whole_names_on_a_screen_that_becomes_wide(
+    browser: Any, tmp_path: Path
+) -> None:
+    names = ("best of an objective, by the first rule", "compromise between both of the objectives")
+    data = [{"type": "scatter", "x": [0, 1], "y": [k, 1], "name": name} for k, name in enumerate(names)]
+    axes = layout(xaxis=axis("largest force in a pin of the mechanism [N] (minimize)"))
+    path = page_of(tmp_path, Section("Front", figures=(Figure("Front", {"data": data, "layout": axes}),)))
+    read = """const {data, _fullLayout: {xaxis}} = document.querySelector('.plot');
+        return [...data.map(trace => trace.name), xaxis.title.text]"""
+    whole = [*names, "largest force in a pin of the mechanism [N] (minimize)"]
+    with screen(browser, 320):
+        open_page(browser, path)
+        assert browser.execute_script(read) != whole
+    with screen(browser, 1400):
+        wait_until(lambda: browser.execute_script(read) == whole, "the names are whole")
+    assert errors(browser) == []

@@ -438,6 +438,7 @@
       toImageButtonOptions: {format: "svg", filename: spec.name},
     };
     const first = !figure.drawn;
+    figure.isNarrow = narrow();
     if (!first && spec.brushed) keepBrushes(figure.plot.data[0].dimensions, shown.data[0].dimensions);
     figure.drawn = true;
     const drawn = first || shown.frames.length
@@ -636,17 +637,20 @@
   }, {rootMargin: "600px"});
   figures.forEach(f => watcher.observe(f.element));
 
-  // A figure follows the width of its place also where the window keeps its size. On a narrow screen it is fitted anew, and
-  // once more, as Plotly leaves a legend where its former margin was.
+  // A figure follows the width of its place also where the window keeps its size. On a narrow screen, or after one, it is
+  // fitted anew, and once more, as Plotly leaves a legend where its former margin was.
   const refit = figure => {
     if (figure.fitted === figure.plot.clientWidth) return;
     figure.fitted = figure.plot.clientWidth;
     Promise.resolve(draw(figure)).then(() => draw(figure));
   };
   const follower = new ResizeObserver(entries => {
-    for (const {target} of entries)
-      if (!printing && target._fullLayout && target.clientWidth !== target._fullLayout.width)
-        narrow() ? refit(figures.find(f => f.plot === target)) : Plotly.Plots.resize(target);
+    for (const {target} of entries) {
+      if (printing || !target._fullLayout || target.clientWidth === target._fullLayout.width) continue;
+      const figure = figures.find(f => f.plot === target);
+      if (narrow() || figure.isNarrow) refit(figure);
+      else Plotly.Plots.resize(target);
+    }
   });
   figures.forEach(f => follower.observe(f.plot));
 
