@@ -37,7 +37,7 @@ class Figure:
     changes of the plot: ``{"data": {"0,1": {...}}, "layout": {...}, "frames": [...]}``, where the keys of ``data`` are
     trace numbers (several with commas, ``"*"`` for all) and mappings are merged recursively. A variant whose ``data``
     is a list is a complete plot. `height` is in CSS pixels; a figure is as wide as the page, or at least `width`, with
-    scrolling. With `loop`, an animation restarts at its end.
+    scrolling. With `loop`, an animation restarts at its end. `hint` says what the pointer does in it: not on paper.
 
     `designs` gives, by trace number, the design (row of the result) of each point. `brushed` belongs to a plot whose
     first trace is ``parcoords``: a table with a row for each line. The page shows those within the brushes below the
@@ -47,6 +47,7 @@ class Figure:
     title: str
     plot: Any
     note: str = ""
+    hint: str = ""
     height: int = 460
     choices: tuple[Selector, ...] = ()
     variants: Mapping[tuple[int, ...], Mapping[str, Any]] = field(default_factory=dict)

@@ -376,6 +376,21 @@ def test_numbers_of_long_names_are_in_sight_on_a_narrow_screen(browser: Any, tmp
         assert first < second < 420
 
 
+def test_names_in_the_first_column_take_two_lines_at_most_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    names = ("best of flexion error", "behind the front", "rod", "stroke of the piston [mm]", "knee (≥ 100 mm)")
+    columns = ("design", *(f"figure_{k} [N m]" for k in range(5)))
+    table = Table("In short", columns, tuple((name, *(1234.5,) * 5) for name in names))
+    path = page_of(tmp_path, Section("Overview", tables=(table,)))
+    with screen(browser, 420):
+        browser.get(path.as_uri())
+        heights = browser.execute_script(
+            "return [...document.querySelectorAll('tr')].slice(1).map(row => row.getBoundingClientRect().height)"
+        )
+        right = browser.execute_script("return document.querySelector('td').getBoundingClientRect().right")
+    assert max(heights) < 2.2 * (min(heights) - 10) + 10
+    assert right < 200
+
+
 def test_long_titles_at_the_left_of_panels_stay_within_the_figure_on_a_narrow_screen(
     browser: Any, tmp_path: Path
 ) -> None:
