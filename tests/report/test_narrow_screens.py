@@ -13,7 +13,7 @@ from given_pages import page_of, page_of_parts
 from given_results import at_most, beam_result, grid
 
 from designopt.report import Figure, Section, Table, write_report
-from designopt.report.colours import axis, bare_layout, layout
+from designopt.report.colours import axis, bare_layout, layout, log_ticks
 from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
@@ -405,6 +405,32 @@ def test_long_titles_at_the_left_of_panels_stay_within_the_figure_on_a_narrow_sc
         ((_, first_right), (second_left, second_right), _), plot_right = browser.execute_script(read)
     assert first_right < second_left
     assert second_right < plot_right
+
+
+@pytest.mark.parametrize("bounds", [(1e-4, 1e3), (1e3, 1e5), (0.3, 20.0), (2.3e-3, 0.11), (1e-5, 2e-5)])
+def test_labels_of_log_axes_do_not_touch_on_a_narrow_screen(
+    browser: Any, tmp_path: Path, bounds: tuple[float, float]
+) -> None:
+    """Those of panels beside each other, with Plotly's ticks, and the round ones of a parameter; on a wide screen all
+    are shown."""
+    x = np.geomspace(*bounds, 9)
+    curve = {"type": "scatter", "x": x, "y": x}
+    halves = {f"xaxis{n}": axis("q", type="log", domain=d) for n, d in (("", [0, 0.45]), ("2", [0.55, 1]))}
+    one = layout(xaxis=axis("q", type="log", tickvals=log_ticks(*bounds, 8)))
+    plots = ({"data": [curve, {**curve, "xaxis": "x2"}], "layout": layout(**halves)}, {"data": [curve], "layout": one})
+    figures = tuple(Figure(str(k), plot, height=300) for k, plot in enumerate(plots))
+    read = """return [...document.querySelectorAll('.plot')].map(plot =>
+        [...plot.querySelectorAll('.xtick text, .x2tick text')].filter(t => t.style.visibility !== 'hidden')
+        .map(t => t.getBoundingClientRect()).map(box => [box.left, box.right]).sort((a, b) => a[0] - b[0]))"""
+    path = page_of(tmp_path, Section("Log", figures=figures))
+    with screen(browser, 420):
+        open_page(browser, path)
+        for boxes in browser.execute_script(read):
+            assert len(boxes) > 2
+            assert all(right + 2 < left for (_, right), (left, _) in itertools.pairwise(boxes))
+    with screen(browser, 1400):
+        open_page(browser, path)
+        assert len(browser.execute_script(read)[1]) == len(log_ticks(*bounds, 8))
 
 
 def test_a_legend_above_panels_follows_the_width_of_a_narrow_screen(browser: Any, tmp_path: Path) -> None:

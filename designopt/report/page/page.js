@@ -418,6 +418,7 @@
     if (maps) barAbove(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
     fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
+    for (const axis of axesOf(shown.layout, "x")) if (axis.type === "log") axis.tickangle ??= 0; // `partTicks` makes room
     shown.layout.template = template();
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
@@ -446,13 +447,28 @@
           .then(() => shown.frames.length ? Plotly.addFrames(figure.plot, shown.frames) : null)
       : Plotly.react(figure.plot, shown.data, shown.layout, config);
     if (shown.frames.length) drawn.then(() => animate(figure, spec.loop));
+    if (first) figure.plot.on("plotly_afterplot", () => partTicks(figure));
     if (first && shown.layout.meta?.jump) figure.plot.on("plotly_click", event => jump(figure, event.points[0].x));
     if (first && parent !== window) figure.plot.on("plotly_click", event => tellDesign(figure, event.points[0]));
     return drawn.then(() => {
       if (first && spec.brushed) watchBrushes(figure);
       setOff(figure);
+      partTicks(figure);
       figure.element.dataset.drawn = "true";
     });
+  }
+
+  // A label of a log axis that would touch another one is hidden; powers of ten stay as far as they have room.
+  function partTicks({plot}) {
+    const isPower = text => Math.abs(text.__data__.x - Math.round(text.__data__.x)) < 1e-9;
+    const ids = Object.values(plot._fullLayout).filter(axis => axis?.type === "log" && axis._id).map(axis => axis._id);
+    const texts = ids.flatMap(id => [...plot.querySelectorAll(`.${id}tick text`)]), shown = [];
+    for (const text of texts) text.style.visibility = "";
+    for (const text of [...texts.filter(isPower), ...texts.filter(text => !isPower(text))]) {
+      const {left, right, top, bottom} = text.getBoundingClientRect();
+      if (shown.every(box => right + 3 < box.left || box.right + 3 < left || bottom < box.top + 3 || box.bottom < top + 3)) shown.push({left, right, top, bottom});
+      else text.style.visibility = "hidden";
+    }
   }
 
   // What hovering over a point shows of a design: its values, kept once for all figures.
