@@ -47,7 +47,6 @@ class Figure:
     title: str
     plot: Any
     note: str = ""
-    hint: str = ""
     height: int = 460
     choices: tuple[Selector, ...] = ()
     variants: Mapping[tuple[int, ...], Mapping[str, Any]] = field(default_factory=dict)
@@ -55,6 +54,7 @@ class Figure:
     width: int = 0
     designs: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
     brushed: Table | None = None
+    hint: str = ""
 
     def plotly(self, *, dark: bool = False) -> Any:
         """The figure as Plotly's own (`designopt.report.plotly_figure`)."""

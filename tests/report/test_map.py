@@ -164,6 +164,11 @@ def test_a_note_names_the_figures_with_values_beyond_the_colours() -> None:
     plain = map_figures(beam_result(designs, {"mass": even, "sag": even}))
     assert section is not None
     assert plain is not None
+    space = (DesignVariable("width", "real", low=10.0, high=100.0),)
+    values = {"mass": [*even[:-1], 1e6], "sag": even}
+    single = map_figures(beam_result([(30 + k,) for k in range(40)], values, space=space))
+    assert single is not None
+    assert single.figures[0].note == ""  # without a bar of colours
     assert "beyond the scale" in section.figures[0].note
     assert "sag" not in section.figures[0].note
     assert plain.figures[0].note == ""

@@ -417,6 +417,9 @@
     if (narrow() || (printing ? !low : figure.element.closest("#overview-1"))) fitLegend(figure.plot, shown, sheet);
     if (maps) barAbove(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
+    // On paper the numbers beside narrow panels are small: they stand in the gaps between them.
+    if (printing && axesOf(shown.layout, "x").some(({domain: [low, high] = [0, 1]}) => high - low < 0.35))
+      for (const axis of axesOf(shown.layout, "y")) axis.tickfont = {...axis.tickfont, size: 9};
     fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
     for (const axis of axesOf(shown.layout, "x")) if (axis.type === "log") axis.tickangle ??= 0; // `partTicks` makes room
     shown.layout.template = template();
@@ -715,11 +718,13 @@
   label();
 
   // No line breaks between a number and its unit, nor within a unit; commands stay as they are, to be copied.
+  const units = new Set([...document.querySelector("main").textContent.matchAll(/\[([^\[\],]+ [^\[\],]+)\]/g)].map(([, unit]) => unit));
+  const unitsOfWords = new RegExp(`(?<=\\d[ \u00a0])(${[...units].map(unit => unit.replace(/[^\w ]/g, "\\$&")).join("|") || "(?!)"})(?![\\w/^])`, "g");
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const text = texts.currentNode;
     if (/\d [%a-zµ°]/i.test(text.data) && !text.data.includes("designopt ") && !text.parentElement.closest("pre"))
-      text.data = text.data.replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
+      text.data = text.data.replace(unitsOfWords, unit => unit.replaceAll(" ", "\u00a0")).replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
     if (text.parentElement.tagName === "TH") text.data = withUnbrokenUnits(text.data);
   }
 

@@ -194,12 +194,13 @@ def _colourings(values: Sequence[Sequence[Floats]], feasible: NDArray[np.bool_])
     return [[colouring(column, feasible) for column in by_scenario] for by_scenario in values]
 
 
-def _note(names: Sequence[str], colourings: Sequence[Sequence[Colouring]]) -> str:
-    """A note beside the colours: which figures have values beyond the scale, and over which scenarios they are."""
+def _note(names: Sequence[str], colourings: Sequence[Sequence[Colouring]], *, has_bar: bool = True) -> str:
+    """A note: which figures have values beyond the bar of colours, if there is one, and over which scenarios they
+    are."""
     figure_names = [
         name
         for name, by_scenario in zip(names, colourings, strict=True)
-        if any(colours.is_clipped for colours in by_scenario)
+        if has_bar and any(colours.is_clipped for colours in by_scenario)
     ]
     subject = f"{listed(figure_names)}" if len(figure_names) <= NAMED else f"{len(figure_names)} of the figures"
     sentences = (
@@ -368,7 +369,7 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
     return Figure(
         "Figures over the parameters",
         {"data": data, "layout": layout(**axes, coloraxis=coloraxis, **meta)},
-        note=_note(names, colourings),
+        note=_note(names, colourings, has_bar=bool(pairs)),
         height=500 if d < 3 else 200 * (d - 1) + 140,
         designs=designs,
         choices=_choices(result, names),
