@@ -79,7 +79,7 @@ def test_a_run_ends_with_a_table_a_report_and_the_next_commands(folder: Path) ->
     completed = process(folder, "run", "beam.yaml", "--plugin", "beam.py")
     assert completed.returncode == 0, completed.stderr
     assert "results/beam.study/report.html" in completed.stdout
-    assert "designopt resume results/beam.study --plugin beam.py --budget front=N" in completed.stdout
+    assert "resume results/beam.study --plugin beam.py --budget N   (with a larger budget)" in completed.stdout
     assert "compromise" in completed.stdout
     assert "Traceback" not in completed.stderr
     assert (folder / "results/beam.study/report.html").stat().st_size > 10_000

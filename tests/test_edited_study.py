@@ -150,11 +150,35 @@ def test_a_plugin_file_that_changes_around_its_model_is_named(folder, before, af
     assert computed(folder) == 13
 
 
+def test_a_search_beside_says_that_only_designs_proposed_again_are_taken_over_and_how_to_begin_from_the_others(folder):
+    edit(folder, "solver: {use: full_factorial, levels: 13}", "")
+    search = """
+stages:
+  - name: search
+    solver: {use: genetic, population: 4}
+    budget: {evaluations: 8}
+"""
+    edit(folder, "execution:", f"{search}\nexecution:")
+    beside = designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN)
+    assert beside.returncode == 0, beside.stderr
+    way = "start_from: {store: results/plate.study} in a stage"
+    assert f"takes over only designs that the search proposes again; to begin from the others: {way}" in beside.stderr
+    edit(folder, "max: 20 mm", "max: 21 mm")
+    edit(folder, "    budget:", "    start_from: {store: results/plate.study}\n    budget:")
+    from_others = designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN)
+    assert from_others.returncode == 0, from_others.stderr
+    assert "proposes again" not in from_others.stderr
+    elsewhere = designopt(folder, "run", "plate.yaml", "-o", "s.study", *PLUGIN)
+    assert elsewhere.returncode == 0, elsewhere.stderr
+    assert "proposes again" not in elsewhere.stderr
+
+
 def test_a_run_beside_takes_over_evaluations_with_the_same_keys_and_counts_them(folder):
     edit(folder, "[2, 8]", "[4, 10]")
     beside = designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN)
     assert beside.returncode == 0, beside.stderr
     assert f"9 evaluations taken over from {folder / 'results/plate.study'}" in beside.stderr
+    assert "proposes again" not in beside.stderr
     assert computed(folder) == 13 + 4
     result = open_store(folder / "results/plate.2.study")
     assert len(result.outcomes) == 13

@@ -123,7 +123,12 @@ def test_a_program_that_does_not_exist_is_named_with_the_way_to_give_its_place(f
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "write NAME"), ("bin/x", "write NAME"), ("x=", "write NAME")],
+    [
+        ("", "write NAME"),
+        ("bin/x", "write NAME"),
+        ("x=", "write NAME"),
+        ("x=PATH", "write the file of 'x' in place of PATH"),
+    ],
 )
 def test_a_permission_is_a_name_or_a_name_with_a_path(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -135,7 +140,9 @@ def test_a_received_store_reports_and_shows_without_running_anything(folder: Pat
     study.run("out.study", allow=["doubling=doubling"])
     shutil.move("doubling", "moved")
     assert designs("report", "out.study", "--plugin", "doubled.py")[0] == 0
-    assert designs("show", "out.study/0", "--plugin", "doubled.py")[0] == 0
+    code, printed = designs("show", "out.study/0", "--plugin", "doubled.py")
+    assert code == 0
+    assert "--allow doubling=PATH --evaluate   (in place of PATH write the file of doubling)" in printed
     code, printed = designs("show", "out.study/0", "--plugin", "doubled.py", "--evaluate")
     assert code == 2
     assert "add --allow doubling" in printed

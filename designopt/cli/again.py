@@ -61,6 +61,8 @@ def start_of(study: Study, store: Path, way: Way) -> RunStart:
     if way is None and not exists:
         fail(_advice(edit), STORE)
     echo(f"{'continuing' if exists else 'new store'} {edit.beside}, beside {store}", err=True)
+    if not exists and edit.start_hint:
+        echo(f"note: {edit.start_hint}", err=True)
     return RunStart(edit.beside, resume=exists, recall=edit.sources)
 
 

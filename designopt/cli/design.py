@@ -16,7 +16,7 @@ from designopt import plugin
 from designopt.cli.exit import DIFFERENT, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result, without_plugin
 from designopt.printable import one_line
-from designopt.store.errors import allow_options, data_options, plugin_options
+from designopt.store.errors import allow_options, data_options, path_hint, plugin_options
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -55,7 +55,9 @@ def show_design(
     if not result.made_elsewhere:
         options = plugin_options(result.path) + data_options(result.path) + allow_options(result.path)
         array_option = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
-        echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{options} --evaluate{array_option}")
+        hint = f"   ({words})" if (words := path_hint(result.path)) else ""
+        command = f"designopt show {shlex.quote(f'{result.path}/{row}')}{options} --evaluate{array_option}"
+        echo(f"\nrecompute it: {command}{hint}")
     if damaged_arrays:
         sys.exit(STORE)
 

@@ -224,7 +224,7 @@ def _finish(result: Result, sources: Sequence[Path] = ()) -> int:
     from designopt.report.comparison.better_designs import note_on_better_designs
     from designopt.report.no_design import most_frequent_end, without_number
     from designopt.report.terminal import broken_limits, most_frequent_failure
-    from designopt.store.errors import resume_command
+    from designopt.store.errors import budget_option, path_hint, resume_command
     from designopt.study.remarks import study_remarks
 
     feasible = bool(result.outcomes.feasible.any())
@@ -235,11 +235,12 @@ def _finish(result: Result, sources: Sequence[Path] = ()) -> int:
     echo(f"report       {page}")
     lacking = write_exports(result, page, result.study.export, required=False, label="export       ")
     echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
-    budgets = {stage.name: stage.budget for stage in result.study.stages}
-    budget_options = [f"{name}=N" for name, budget in budgets.items() if budget.evaluations is not None]
-    budget_options = budget_options or [f"{name}=TIME" for name, budget in budgets.items() if budget.wall is not None]
-    larger = f" --budget {budget_options[-1]}   (with a larger budget)" if budget_options else ""
-    echo(f"resume       {resume_command(result.path)}{larger}")
+    stages = result.study.stages
+    budgets = [(stage.name, "N") for stage in stages if stage.budget.evaluations is not None]
+    budgets = budgets or [(stage.name, "TIME") for stage in stages if stage.budget.wall is not None]
+    larger = budget_option(stages, *budgets[-1]) if budgets else ""
+    words = "; ".join(filter(None, ["with a larger budget" if larger else "", path_hint(result.path)]))
+    echo(f"resume       {resume_command(result.path)}{larger}{f'   ({words})' if words else ''}")
     if not feasible:
         nothing = "No feasible design was found" if result.problem.objectives else "No design has a feasible result"
         cause = result.never_finite() or "see failures and limits in the report"

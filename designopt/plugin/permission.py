@@ -69,6 +69,8 @@ class Permission:
             name, equals, path = str(text).partition("=")
             if not name or "/" in name or "\\" in name or (equals and not path):
                 raise ValueError(f"write NAME, or NAME=PATH for a program that is not on PATH; not '{text}'")
+            if path == "PATH" and not Path(path).exists():  # pasted from a printed command
+                raise ValueError(f"write the file of '{name}' in place of PATH: a store does not record it")
             if name in programs:
                 raise ValueError(f"'{name}' is allowed twice")
             programs[name] = str(Path(path).absolute()) if path else ""

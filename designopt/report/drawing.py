@@ -22,6 +22,8 @@ CAMERA = {"eye": {"x": 0.75, "y": -1.25, "z": 0.45}, "center": {"x": 0.0, "y": 0
 LONGEST = 0.25
 #: Ratio of the smallest to the largest extent up to which a motion is planar.
 FLAT = 1e-6
+#: Share of its largest extent along an axis up to which a drawing is flat at an instant.
+FLAT_SHARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
     frames = [_frame(motion, int(i), arrow) for i in frame_numbers]
     kind = "scatter3d" if spatial else "scatter"
     traces = [{"type": kind, "hoverinfo": "skip", **look} for look in _looks(motion)]
-    data = [{**look, **coordinates} for look, coordinates in zip(traces, frames[0], strict=True)]
+    still = _spread_instant(motion, frame_numbers)
+    data = [{**look, **coordinates} for look, coordinates in zip(traces, frames[still], strict=True)]
     margin = 0.05 * float((high - low).max())
     ranges = [[float(a) - margin, float(b) + margin] for a, b in zip(low, high, strict=True)]
     times = motion.time[frame_numbers]
@@ -79,7 +82,7 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
             **_axes(ranges, names),
             **({} if motion.floor is None or spatial else {"shapes": [_floor(motion.floor)]}),
             updatemenus=[play_buttons()],
-            sliders=[time_slider(time_labels(times))],
+            sliders=[time_slider(time_labels(times)) | {"active": still}],
             showlegend=len(motion.lines) + len(motion.forces) > 1,
             margin={"l": 60, "r": 20, "t": 40, "b": 20},
             meta={"times": [round(float(t), 6) for t in times]},
@@ -120,6 +123,20 @@ def _box(motion: DrawnMotion) -> tuple[Floats, Floats]:
     if not len(flat):
         return -np.ones(parts[0].shape[-1]), np.ones(parts[0].shape[-1])
     return flat.min(axis=0), flat.max(axis=0)
+
+
+def _spread_instant(motion: DrawnMotion, instants: NDArray[np.intp]) -> int:
+    """Which of the `instants` the figure shows at the beginning: the first, or where the drawing is flat there, as a
+    mechanism with its links in line is, the one at which it is spread out most."""
+    parts = [*motion.lines.values(), *([motion.wires] if motion.wires is not None else [])]
+    points = np.concatenate([part[instants].reshape(len(instants), -1, part.shape[-1]) for part in parts], axis=1)
+    is_drawn = np.isfinite(points)
+    extents = np.where(is_drawn, points, -np.inf).max(axis=1) - np.where(is_drawn, points, np.inf).min(axis=1)
+    extents = np.where(np.isfinite(extents), extents, 0.0)
+    largest = extents.max(axis=0)
+    spread = (extents / np.where(largest > 0.0, largest, 1.0))[:, largest > 0.0]
+    least = spread.min(axis=1) if spread.size else np.ones(len(instants))
+    return 0 if least[0] > FLAT_SHARE else int(np.argmax(least))
 
 
 def _arrow_scale(motion: DrawnMotion, size: float) -> float:

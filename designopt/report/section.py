@@ -37,7 +37,7 @@ class Figure:
     changes of the plot: ``{"data": {"0,1": {...}}, "layout": {...}, "frames": [...]}``, where the keys of ``data`` are
     trace numbers (several with commas, ``"*"`` for all) and mappings are merged recursively. A variant whose ``data``
     is a list is a complete plot. `height` is in CSS pixels; a figure is as wide as the page, or at least `width`, with
-    scrolling. With `loop`, an animation restarts at its end.
+    scrolling. With `loop`, an animation restarts at its end. `hint` says what the pointer does in it: not on paper.
 
     `designs` gives, by trace number, the design (row of the result) of each point. `brushed` belongs to a plot whose
     first trace is ``parcoords``: a table with a row for each line. The page shows those within the brushes below the
@@ -54,6 +54,7 @@ class Figure:
     width: int = 0
     designs: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
     brushed: Table | None = None
+    hint: str = ""
 
     def plotly(self, *, dark: bool = False) -> Any:
         """The figure as Plotly's own (`designopt.report.plotly_figure`)."""

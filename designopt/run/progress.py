@@ -46,10 +46,10 @@ class Snapshot:
     """The state of a run: its stage, with its `number` among the `steps`.
 
     `completed` counts the stage's recorded designs, of `total` if available; `invalid` ones violate a relation and cost
-    no budget. `evaluations` counts those computed by this session, `failures` those without a result. `rate` is in
-    evaluations per second, `elapsed` and `left` in seconds (None if unknown). `best` is the best feasible value of each
-    objective by name. `running` are evaluations that report progress: the design's number, a share (None if unknown)
-    and a text. `note` says what else is under way.
+    no budget. `evaluations` counts those of all sessions, `failures` those without a result. `rate` is in evaluations
+    per second of this session, `elapsed` and `left` in seconds (None if unknown). `best` is the best feasible value of
+    each objective by name. `running` are evaluations that report progress: the design's number, a share (None if
+    unknown) and a text. `note` says what else is under way.
     """
 
     stage: str

@@ -153,11 +153,12 @@ def run_study(
                     dispatcher.event("code", text)
                 if baseline_note:
                     dispatcher.event("baseline", baseline_note)
+                recorded_count = dispatcher.evaluations
                 with _ending(store, dispatcher):
                     _run_stages(study, dispatcher, starting_designs)
                     finish(study, dispatcher)
                 contents = ledger.contents()
-                if resume and not starting.has_started and not dispatcher.evaluations:
+                if resume and not starting.has_started and dispatcher.evaluations == recorded_count:
                     show.event("nothing_to_do", "nothing to do: the run is complete, all its results are on record")
         except WorkersError as error:
             if not resume and (isinstance(error, WorkersNotStarted) or not starting.has_started):

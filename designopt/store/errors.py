@@ -9,7 +9,7 @@ import os
 import shlex
 import sqlite3
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from designopt.files import root_of
 from designopt.plugin import PluginError, PluginFailed, plugin_file_of
 from designopt.printable import printable
 from designopt.store import safe_files
+from designopt.study.study import Budget, Stage
 
 
 def plugin_options(path: Path, passed_names: Collection[str] = ()) -> str:
@@ -78,9 +79,23 @@ def allow_options(path: Path) -> str:
         return ""
 
 
+def path_hint(path: Path) -> str:
+    """What PATH in the commands of the store `path` stands for; "" for commands without it."""
+    options = shlex.split(allow_options(path))
+    names = [option.removesuffix("=PATH") for option in options if option.endswith("=PATH")]
+    return f"in place of PATH write the file of {' and '.join(names)}" if names else ""
+
+
 def resume_command(path: Path) -> str:
     """The command that continues the run in the store `path`, with plugin files, data roots and allowed programs."""
     return f"designopt resume {shlex.quote(str(path))}{plugin_options(path)}{data_options(path)}{allow_options(path)}"
+
+
+def budget_option(stages: Sequence[Stage], name: str, budget: int | str) -> str:
+    """The option, after a space, for another `budget` of the stage `name` of `stages`: ``--budget 40``, with the name
+    where several stages have a budget."""
+    with_budget = [stage for stage in stages if stage.budget != Budget()]
+    return f" --budget {budget if len(with_budget) == 1 else f'{name}={budget}'}"
 
 
 def ask_and_tell(path: Path) -> str:

@@ -203,12 +203,18 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
     findings = ("7 %", "stable ≥ 2e-5 1/s")
     facts = tuple((name, value) for name, value in (("programs", "7"), ("best", "75.14 N^2 m^2 s"), ("error", "0.004")))
     section = Section(
-        "A", introduction="It bears 12 kN.", findings=findings, tables=(table,), notes=(command,), facts=facts
+        "A",
+        introduction="It bears 12 kN. It turns with 3 N m at rest.",
+        findings=findings,
+        tables=(table,),
+        notes=(command,),
+        facts=facts,
     )
     path = page_of(tmp_path, section)
     browser.get(path.as_uri())
     text = browser.execute_script("return document.querySelector('main').textContent")
-    for words in ("moment [N\u00a0m]", "1\u00a0%", "12\u00a0kN.", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command):
+    of_text = ("12\u00a0kN.", "3\u00a0N\u00a0m at rest", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command)
+    for words in ("moment [N\u00a0m]", "1\u00a0%", *of_text):
         assert words in text
     unbroken = (
         "return [...document.querySelectorAll('.option')].map(e => [e.textContent, getComputedStyle(e).whiteSpace])"

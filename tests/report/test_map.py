@@ -1,11 +1,14 @@
 """The map of designs over their parameters, compared with results whose numbers are known."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from given_results import POINTS, GivenResult, at_most, beam_result, grid, six_designs
 
 from designopt.report.grid import grid_over, scan_over
-from designopt.report.parts.designs.map import colour_limits, edges, map_figures
+from designopt.report.parts.designs.colouring import colour_limits
+from designopt.report.parts.designs.map import edges, map_figures
 from designopt.study.study import Choice, DesignVariable
 
 
@@ -119,12 +122,53 @@ def test_colours_are_for_the_values_of_feasible_designs_and_end_near_them() -> N
     assert colour_limits(np.array([np.nan]), np.array([True])) == (None, None)
 
 
+@pytest.mark.parametrize("spread", [(0, 1), (0, 4)])
+@pytest.mark.parametrize("is_grid", [True, False])
+def test_colours_of_a_figure_over_decades_are_logarithmic_with_its_values_at_the_bar(
+    spread: tuple[int, int], is_grid: bool
+) -> None:
+    """The other figure has linear colours again."""
+    values = np.geomspace(*(10.0**power for power in spread), 36)
+    designs = [(10.0 + 10 * (k % 6), 0.1 * (k // 6)) for k in range(36)]
+    if not is_grid:
+        designs = [(width + k % 5, height + 0.01 * k) for k, (width, height) in enumerate(designs)]
+    section = map_figures(beam_result(designs, {"mass": values.tolist(), "sag": np.arange(36.0).tolist()}))
+    assert section is not None
+    (figure,) = section.figures
+
+    def bar_and_colours(layer: int) -> tuple[dict[str, Any], list[float]]:
+        change = figure.variants[(layer,)]
+        if is_grid:
+            trace = change["data"]["0"]
+            return {**trace["colorbar"], "ends": (trace["zmin"], trace["zmax"])}, np.ravel(trace["z"]).tolist()
+        colours = change["layout"]["coloraxis"]
+        ends = (colours["cmin"], colours["cmax"])
+        return {**colours["colorbar"], "ends": ends}, change["data"]["0"]["marker"]["color"].tolist()
+
+    mass, colours = bar_and_colours(0)
+    if spread == (0, 4):
+        np.testing.assert_allclose(sorted(colours), np.log10(values))
+        assert mass["ends"] == pytest.approx((0.0, 4.0))
+        assert mass["ticktext"][:: len(mass["ticktext"]) - 1] == ["1", "1e+04"]
+    else:
+        np.testing.assert_allclose(sorted(colours), values)
+        assert mass["tickvals"] is None
+    sag, colours = bar_and_colours(1)
+    assert sag["tickvals"] is None
+    assert sorted(colours) == pytest.approx(np.arange(36.0))
+
+
 def test_a_note_names_the_figures_with_values_beyond_the_colours() -> None:
     designs, even = [(30 + k, 0.01 * k) for k in range(40)], [float(k) for k in range(40)]
     section = map_figures(beam_result(designs, {"mass": [*even[:-1], 1e6], "sag": even}))
     plain = map_figures(beam_result(designs, {"mass": even, "sag": even}))
     assert section is not None
     assert plain is not None
+    space = (DesignVariable("width", "real", low=10.0, high=100.0),)
+    values = {"mass": [*even[:-1], 1e6], "sag": even}
+    single = map_figures(beam_result([(30 + k,) for k in range(40)], values, space=space))
+    assert single is not None
+    assert single.figures[0].note == ""  # without a bar of colours
     assert "beyond the scale" in section.figures[0].note
     assert "sag" not in section.figures[0].note
     assert plain.figures[0].note == ""

@@ -13,7 +13,7 @@ from given_pages import page_of, page_of_parts
 from given_results import at_most, beam_result, grid
 
 from designopt.report import Figure, Section, Table, write_report
-from designopt.report.colours import axis, bare_layout, layout
+from designopt.report.colours import axis, bare_layout, layout, log_ticks
 from designopt.report.designs import selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.page.page import render
@@ -376,6 +376,21 @@ def test_numbers_of_long_names_are_in_sight_on_a_narrow_screen(browser: Any, tmp
         assert first < second < 420
 
 
+def test_names_in_the_first_column_take_two_lines_at_most_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
+    names = ("best of flexion error", "behind the front", "rod", "stroke of the piston [mm]", "knee (≥ 100 mm)")
+    columns = ("design", *(f"figure_{k} [N m]" for k in range(5)))
+    table = Table("In short", columns, tuple((name, *(1234.5,) * 5) for name in names))
+    path = page_of(tmp_path, Section("Overview", tables=(table,)))
+    with screen(browser, 420):
+        browser.get(path.as_uri())
+        heights = browser.execute_script(
+            "return [...document.querySelectorAll('tr')].slice(1).map(row => row.getBoundingClientRect().height)"
+        )
+        right = browser.execute_script("return document.querySelector('td').getBoundingClientRect().right")
+    assert max(heights) < 2.2 * (min(heights) - 10) + 10
+    assert right < 200
+
+
 def test_long_titles_at_the_left_of_panels_stay_within_the_figure_on_a_narrow_screen(
     browser: Any, tmp_path: Path
 ) -> None:
@@ -390,6 +405,32 @@ def test_long_titles_at_the_left_of_panels_stay_within_the_figure_on_a_narrow_sc
         ((_, first_right), (second_left, second_right), _), plot_right = browser.execute_script(read)
     assert first_right < second_left
     assert second_right < plot_right
+
+
+@pytest.mark.parametrize("bounds", [(1e-4, 1e3), (1e3, 1e5), (0.3, 20.0), (2.3e-3, 0.11), (1e-5, 2e-5)])
+def test_labels_of_log_axes_do_not_touch_on_a_narrow_screen(
+    browser: Any, tmp_path: Path, bounds: tuple[float, float]
+) -> None:
+    """Those of panels beside each other, with Plotly's ticks, and the round ones of a parameter; on a wide screen all
+    are shown."""
+    x = np.geomspace(*bounds, 9)
+    curve = {"type": "scatter", "x": x, "y": x}
+    halves = {f"xaxis{n}": axis("q", type="log", domain=d) for n, d in (("", [0, 0.45]), ("2", [0.55, 1]))}
+    one = layout(xaxis=axis("q", type="log", tickvals=log_ticks(*bounds, 8)))
+    plots = ({"data": [curve, {**curve, "xaxis": "x2"}], "layout": layout(**halves)}, {"data": [curve], "layout": one})
+    figures = tuple(Figure(str(k), plot, height=300) for k, plot in enumerate(plots))
+    read = """return [...document.querySelectorAll('.plot')].map(plot =>
+        [...plot.querySelectorAll('.xtick text, .x2tick text')].filter(t => t.style.visibility !== 'hidden')
+        .map(t => t.getBoundingClientRect()).map(box => [box.left, box.right]).sort((a, b) => a[0] - b[0]))"""
+    path = page_of(tmp_path, Section("Log", figures=figures))
+    with screen(browser, 420):
+        open_page(browser, path)
+        for boxes in browser.execute_script(read):
+            assert len(boxes) > 2
+            assert all(right + 2 < left for (_, right), (left, _) in itertools.pairwise(boxes))
+    with screen(browser, 1400):
+        open_page(browser, path)
+        assert len(browser.execute_script(read)[1]) == len(log_ticks(*bounds, 8))
 
 
 def test_a_legend_above_panels_follows_the_width_of_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
@@ -415,3 +456,21 @@ def test_a_legend_above_panels_follows_the_width_of_a_narrow_screen(browser: Any
         assert legend_is_above()
         with screen(browser, 420):
             assert legend_is_above()
+
+
+def test_a_figure_that_was_narrow_has_its_whole_names_on_a_screen_that_becomes_wide(
+    browser: Any, tmp_path: Path
+) -> None:
+    names = ("best of an objective, by the first rule", "compromise between both of the objectives")
+    data = [{"type": "scatter", "x": [0, 1], "y": [k, 1], "name": name} for k, name in enumerate(names)]
+    axes = layout(xaxis=axis("largest force in a pin of the mechanism [N] (minimize)"))
+    path = page_of(tmp_path, Section("Front", figures=(Figure("Front", {"data": data, "layout": axes}),)))
+    read = """const {data, _fullLayout: {xaxis}} = document.querySelector('.plot');
+        return [...data.map(trace => trace.name), xaxis.title.text]"""
+    whole = [*names, "largest force in a pin of the mechanism [N] (minimize)"]
+    with screen(browser, 320):
+        open_page(browser, path)
+        assert browser.execute_script(read) != whole
+    with screen(browser, 1400):
+        wait_until(lambda: browser.execute_script(read) == whole, "the names are whole")
+    assert errors(browser) == []

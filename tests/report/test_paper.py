@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import count, errors, open_page, paper_layout, screen, wait_until
+from designopt_walking.report.panels import panel_height, panels
 from given_pages import page_of
 from given_results import at_most, grid
 
@@ -184,6 +185,37 @@ def test_many_panels_stand_in_two_stacks_and_many_names_are_small_on_a_sheet(bro
         assert browser.execute_script(overlaps, "figure:nth-of-type(2) .ytick text") == 0
     assert browser.execute_script("return document.querySelector('.plot')._fullLayout.xaxis2") is None
     assert errors(browser) == []
+
+
+def test_paper_has_the_note_of_a_figure_without_what_the_pointer_does_and_highlighted_rows(
+    browser: Any, tmp_path: Path
+) -> None:
+    plot = {"data": [{"y": [1, 2]}], "layout": layout()}
+    figures = (Figure("A", plot, note="Both fell.", hint="A click hides one."), Figure("B", plot, hint="Drag it."))
+    rows = Table("Rows", ("row",), (("first",), ("second",)), marked=frozenset({1}))
+    path = page_of(tmp_path, Section("Parts", figures=figures, tables=(rows,)), Section("Record"))
+    browser.get(path.as_uri())
+    assert "Both fell. A click hides one." in browser.execute_script("return document.querySelector('main').innerText")
+    text = " ".join(line for page in printed(browser, complete=True) for line in page)
+    assert "Both fell." in text
+    assert "click" not in text
+    assert "Drag" not in text
+    adjust = "return [...document.querySelectorAll('td')].map(e => getComputedStyle(e).printColorAdjust)"
+    with paper_layout(browser):
+        assert browser.execute_script(adjust) == ["economy", "exact"]
+
+
+def test_numbers_beside_narrow_panels_stand_in_the_gaps_between_them_on_paper(browser: Any, tmp_path: Path) -> None:
+    data = [{"type": "scatter", "x": [0, 100], "y": [0.0, 0.0151]}]
+    figure = panels(["hip, right", "hip, left", "lumbar"], lambda i: data)
+    path = page_of(tmp_path, Section("Moments", figures=(Figure("Moments", figure, height=panel_height(3)),)))
+    open_page(browser, path)
+    read = """const box = e => e.getBoundingClientRect(), plot = document.querySelector('.plot');
+        const {_offset, _length} = plot._fullLayout.xaxis2, labels = [...plot.querySelectorAll('.y3tick text')].map(box);
+        return [Math.min(...labels.map(b => b.left)), box(plot).left + _offset + _length]"""
+    with paper_layout(browser):
+        left, end_of_panel = browser.execute_script(read)
+    assert left > end_of_panel + 1
 
 
 def test_no_table_is_wider_than_the_paper(browser: Any, tmp_path: Path) -> None:

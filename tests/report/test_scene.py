@@ -133,6 +133,25 @@ def test_a_planar_motion_in_space_is_drawn_in_its_plane() -> None:
     assert plot["data"][0]["y"] == pytest.approx(places[0, :, 2], abs=1e-4)
 
 
+def test_a_mechanism_whose_links_are_in_line_at_first_is_shown_where_it_is_spread_out() -> None:
+    """A slider-crank; one that is spread out at first is shown there."""
+
+    def still(first_angle: float) -> tuple[int, float, str]:
+        angle = first_angle + np.linspace(0.0, 2.0 * np.pi, 101)
+        pin = 0.05 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        slider = np.stack([pin[:, 0] + np.sqrt(0.2**2 - pin[:, 1] ** 2), np.zeros(101)], axis=1)
+        lines = np.stack([np.zeros_like(pin), pin, slider], axis=1)
+        plot = draw(DrawnMotion(np.linspace(0.0, 2.0, 101), {"links": lines}))
+        number = plot["layout"]["sliders"][0]["active"]
+        assert plot["data"][0]["y"] == plot["frames"][number]["data"][0]["y"]
+        return number, max(map(abs, plot["data"][0]["y"])), plot["layout"]["sliders"][0]["steps"][number]["label"]
+
+    number, height, label = still(0.0)
+    assert height > 0.04
+    assert label == f"{0.02 * number:.4g} s"
+    assert still(0.5)[0] == 0
+
+
 def test_unknown_places_are_gaps_and_never_spread() -> None:
     places = np.zeros((4, 2, 2))
     places[:, 1] = np.arange(8).reshape(4, 2)

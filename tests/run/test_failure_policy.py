@@ -51,9 +51,13 @@ def test_a_class_that_stops_ends_the_run_at_its_first_failure_with_design_messag
     result = Result.open(stop.value.path)
     assert result.counts[status] == 1
     assert [e["kind"] for e in result.events] == ["stopped"]
-    resumed = run_study(study, tmp_path / "s", resume=True)  # the failure that is known does not stop it again
+    progress = Recorder()
+    # The failure that is known does not stop it again.
+    resumed = run_study(study, tmp_path / "s", resume=True, progress=progress)
     assert resumed.ended == "done"
     assert resumed.counts["evaluations"] == 20
+    last = progress.snapshots[-1]  # its counts are those of the whole store, as its designs are
+    assert (last.completed, last.evaluations, last.failures) == (20, 20, resumed.counts[status])
 
 
 def test_any_class_can_be_one_that_stops_when_it_is_repeated(tmp_path):

@@ -65,6 +65,20 @@ class StudyEdit:
         earlier = [path for path in _until(self.beside, self.store) if _readable(path)]
         return [self.store, *earlier]
 
+    @property
+    def start_hint(self) -> str:
+        """How a search begins from what the store knows, of which it takes over only designs that it proposes again; ""
+        for samples, which propose the same designs, and where the stages begin from other designs."""
+        if not any(stage.solver.plugin.uses_start and stage.start_from is None for stage in self.study.stages):
+            return ""
+        folder = self.study.path.absolute().parent if self.study.path else Path.cwd()
+        store = self.store.absolute()
+        if store.is_relative_to(folder):
+            way = f"start_from: {{store: {store.relative_to(folder)}}} in a stage"
+        else:
+            way = f"--set stages.STAGE.start_from.store={store}"
+        return f"takes over only designs that the search proposes again; to begin from the others: {way}"
+
     def _continues(self, path: Path) -> bool:
         try:
             return same_search(read_study(path), self.study)

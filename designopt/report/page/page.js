@@ -417,7 +417,11 @@
     if (narrow() || (printing ? !low : figure.element.closest("#overview-1"))) fitLegend(figure.plot, shown, sheet);
     if (maps) barAbove(figure.plot, shown);
     if (narrow() && shown.layout.meta?.panels?.columns > 2) inTwoColumns(shown.layout, figure.plot);
+    // On paper the numbers beside narrow panels are small: they stand in the gaps between them.
+    if (printing && axesOf(shown.layout, "x").some(({domain: [low, high] = [0, 1]}) => high - low < 0.35))
+      for (const axis of axesOf(shown.layout, "y")) axis.tickfont = {...axis.tickfont, size: 9};
     fitTitles(shown.layout, printing ? 680 : figure.plot.clientWidth);
+    for (const axis of axesOf(shown.layout, "x")) if (axis.type === "log") axis.tickangle ??= 0; // `partTicks` makes room
     shown.layout.template = template();
     shown.layout.autosize = !printing;
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
@@ -438,6 +442,7 @@
       toImageButtonOptions: {format: "svg", filename: spec.name},
     };
     const first = !figure.drawn;
+    figure.isNarrow = narrow();
     if (!first && spec.brushed) keepBrushes(figure.plot.data[0].dimensions, shown.data[0].dimensions);
     figure.drawn = true;
     const drawn = first || shown.frames.length
@@ -445,13 +450,28 @@
           .then(() => shown.frames.length ? Plotly.addFrames(figure.plot, shown.frames) : null)
       : Plotly.react(figure.plot, shown.data, shown.layout, config);
     if (shown.frames.length) drawn.then(() => animate(figure, spec.loop));
+    if (first) figure.plot.on("plotly_afterplot", () => partTicks(figure));
     if (first && shown.layout.meta?.jump) figure.plot.on("plotly_click", event => jump(figure, event.points[0].x));
     if (first && parent !== window) figure.plot.on("plotly_click", event => tellDesign(figure, event.points[0]));
     return drawn.then(() => {
       if (first && spec.brushed) watchBrushes(figure);
       setOff(figure);
+      partTicks(figure);
       figure.element.dataset.drawn = "true";
     });
+  }
+
+  // A label of a log axis that would touch another one is hidden; powers of ten stay as far as they have room.
+  function partTicks({plot}) {
+    const isPower = text => Math.abs(text.__data__.x - Math.round(text.__data__.x)) < 1e-9;
+    const ids = Object.values(plot._fullLayout).filter(axis => axis?.type === "log" && axis._id).map(axis => axis._id);
+    const texts = ids.flatMap(id => [...plot.querySelectorAll(`.${id}tick text`)]), shown = [];
+    for (const text of texts) text.style.visibility = "";
+    for (const text of [...texts.filter(isPower), ...texts.filter(text => !isPower(text))]) {
+      const {left, right, top, bottom} = text.getBoundingClientRect();
+      if (shown.every(box => right + 3 < box.left || box.right + 3 < left || bottom < box.top + 3 || box.bottom < top + 3)) shown.push({left, right, top, bottom});
+      else text.style.visibility = "hidden";
+    }
   }
 
   // What hovering over a point shows of a design: its values, kept once for all figures.
@@ -636,17 +656,20 @@
   }, {rootMargin: "600px"});
   figures.forEach(f => watcher.observe(f.element));
 
-  // A figure follows the width of its place also where the window keeps its size. On a narrow screen it is fitted anew, and
-  // once more, as Plotly leaves a legend where its former margin was.
+  // A figure follows the width of its place also where the window keeps its size. On a narrow screen, or after one, it is
+  // fitted anew, and once more, as Plotly leaves a legend where its former margin was.
   const refit = figure => {
     if (figure.fitted === figure.plot.clientWidth) return;
     figure.fitted = figure.plot.clientWidth;
     Promise.resolve(draw(figure)).then(() => draw(figure));
   };
   const follower = new ResizeObserver(entries => {
-    for (const {target} of entries)
-      if (!printing && target._fullLayout && target.clientWidth !== target._fullLayout.width)
-        narrow() ? refit(figures.find(f => f.plot === target)) : Plotly.Plots.resize(target);
+    for (const {target} of entries) {
+      if (printing || !target._fullLayout || target.clientWidth === target._fullLayout.width) continue;
+      const figure = figures.find(f => f.plot === target);
+      if (narrow() || figure.isNarrow) refit(figure);
+      else Plotly.Plots.resize(target);
+    }
   });
   figures.forEach(f => follower.observe(f.plot));
 
@@ -695,11 +718,13 @@
   label();
 
   // No line breaks between a number and its unit, nor within a unit; commands stay as they are, to be copied.
+  const units = new Set([...document.querySelector("main").textContent.matchAll(/\[([^\[\],]+ [^\[\],]+)\]/g)].map(([, unit]) => unit));
+  const unitsOfWords = new RegExp(`(?<=\\d[ \u00a0])(${[...units].map(unit => unit.replace(/[^\w ]/g, "\\$&")).join("|") || "(?!)"})(?![\\w/^])`, "g");
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const text = texts.currentNode;
     if (/\d [%a-zµ°]/i.test(text.data) && !text.data.includes("designopt ") && !text.parentElement.closest("pre"))
-      text.data = text.data.replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
+      text.data = text.data.replace(unitsOfWords, unit => unit.replaceAll(" ", "\u00a0")).replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
     if (text.parentElement.tagName === "TH") text.data = withUnbrokenUnits(text.data);
   }
 

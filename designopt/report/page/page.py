@@ -271,6 +271,7 @@ def page(
         "number": number,
         "csv": csv_link,
         "without_empty_columns": without_empty_columns,
+        "in_two_lines": _in_two_lines,
         "kept": lambda figure, name: packing.add(figure_data(figure, name)),
         "json": lambda data: Markup(script_json(data)),  # it contains no "<"
         "paragraphs": lambda text: [p for p in re.split(r"\n\s*\n", text) if p.strip()],
@@ -311,6 +312,13 @@ def _packed_library() -> tuple[str, str]:
     for text in _OF_MAPS:
         library = text.sub(r"\1''", library)
     return head, packed(library.encode())
+
+
+def _in_two_lines(name: str) -> int:
+    """Letters of the longer line when a `name` is broken into two, as evenly as its words and units permit."""
+    words = re.split(r" (?![^\[(]*[\])])", name)
+    halves = ((" ".join(words[:k]), " ".join(words[k:])) for k in range(len(words)))
+    return min(max(len(first), len(second)) for first, second in halves)
 
 
 def _designs(result: Result, parts: list[Section]) -> dict[str, Any]:

@@ -58,8 +58,6 @@ class Dispatcher:
         self.signals = signals
         self.progress = progress
         self._printed_length = 0
-        self.evaluations = 0
-        self.failures = 0
         self.best = np.full(len(ledger.problem.objectives), np.inf)
         self._start = start
         self._executor: Executor | None = None
@@ -72,7 +70,10 @@ class Dispatcher:
         self._failures = FailurePolicy(execution, ledger.problem.space)
         with reading(store.path):
             attempts = Attempts(execution.retries, self.journal.attempts(), execution.retry)
-            self._failures.recall(self.journal.count_evaluations(), ledger.designs, self.journal.failures())
+            #: Evaluations of all sessions, and those without a result.
+            self.evaluations, recorded_failures = self.journal.count_evaluations(), list(self.journal.failures())
+            self.failures = len(recorded_failures)
+            self._failures.recall(self.evaluations, ledger.designs, recorded_failures)
         self._losses = Losses(attempts, ledger, self.journal, self.event)
         self._policy: str | None = None
         self._patience = execution.grace

@@ -267,7 +267,8 @@ def _figure(
         plots.__getitem__,
         layout(**axes, shapes=marks, annotations=texts),
         view=lambda k: {"xaxis": {"range": [0.0, ends[k][0]]}},
-        note="" if last is None else f"Slow runs last until {number(last, 3)} s: a double click shows all of them.",
+        note="" if last is None else f"Slow runs last until {number(last, 3)} s.",
+        hint="" if last is None else "A double click shows all of the slow runs.",
         height=560,
     )
 

@@ -39,9 +39,12 @@ def effort_shares(result: Result) -> Section | None:
     if not motions:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
     count = max(len(by_quantity([str(n) for n in arrays["muscles"]])) for arrays in motions.values())
-    note = "Share in the integral of the squared excitations of all muscles. The pointer shows peak activations."
+    notes = {
+        "note": "Share in the integral of the squared excitations of all muscles.",
+        "hint": "The pointer shows peak activations.",
+    }
     plot = partial(_shares, names=side_names(result))
-    return Section(title, figures=(selectable(title, motions, plot, height=120 + 32 * count, note=note),))
+    return Section(title, figures=(selectable(title, motions, plot, height=120 + 32 * count, **notes),))
 
 
 def _shares(arrays: Arrays, *, names: Mapping[str, str]) -> Plot:

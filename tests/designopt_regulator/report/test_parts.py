@@ -240,7 +240,7 @@ def test_a_slow_design_does_not_press_the_others_together(tmp_path: Path) -> Non
     ends = sorted(float(t["x"][-1]) for t in chart.plot["data"][1::2])
     assert ends[-1] > 4.0 * ends[0]
     assert chart.plot["layout"]["xaxis"]["range"] == [0.0, 4.0 * ends[0]]
-    assert "double click" in chart.note
+    assert "double click" in chart.hint
 
 
 def test_runs_of_similar_length_are_drawn_to_their_end(course: Result) -> None:

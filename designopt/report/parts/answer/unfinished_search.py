@@ -11,7 +11,7 @@ from designopt.report.labels import listed, number
 from designopt.report.parts.answer.front_ends import improvable_ends
 from designopt.report.parts.designs.surrogate import expected_gain
 from designopt.solvers.ends import FAR_APART
-from designopt.store.errors import resume_command
+from designopt.store.errors import budget_option, resume_command
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -57,6 +57,12 @@ def ends_apart(result: Result) -> list[str]:
     return [f"{text}; {way}" for text in ends if FAR_APART in text]
 
 
+def _with_twice(result: Result, budget: int) -> str:
+    """The advice to continue the last stage with twice its `budget`."""
+    option = budget_option(result.study.stages, result.study.stages[-1].name, 2 * budget)
+    return f"continue with {resume_command(result.path)}{option}"
+
+
 def still_improving(result: Result) -> list[str]:
     """A clause if the best feasible value of an objective improved in the last tenth of the designs of a search that
     used up its budget."""
@@ -74,7 +80,7 @@ def still_improving(result: Result) -> list[str]:
     is_before = np.ones(len(values), dtype=bool)
     is_before[last] = False
     best, before = values.min(axis=0), values[is_before].min(axis=0, initial=np.inf)
-    advice = f"continue with {resume_command(result.path)} --budget {stages[-1].name}={2 * budget}"
+    advice = _with_twice(result, budget)
     if not np.isfinite(best).all():
         return []
     if not np.isfinite(before).all():
@@ -116,8 +122,7 @@ def not_converged(result: Result) -> list[str]:
     distance = f"at least {number(100.0 * (nearest - best) / abs(best), 2)} %" if best else "far"
     return [
         f"{stages[-1].name} has not converged: half of any {_CLOSE} designs in a row are"
-        f" {distance} worse than the best; continue with {resume_command(result.path)} --budget"
-        f" {stages[-1].name}={2 * budget}"
+        f" {distance} worse than the best; {_with_twice(result, budget)}"
     ]
 
 
@@ -131,8 +136,7 @@ def gain_expected(result: Result) -> list[str]:
     if expectation is None or expectation[0] <= _EXPECTED:
         return []
     share, reference = expectation
-    command = f"continue with {resume_command(result.path)} --budget {stages[-1].name}={2 * budget}"
-    way = "raise the budget" if result.made_elsewhere else command
+    way = "raise the budget" if result.made_elsewhere else _with_twice(result, budget)
     return [
         f"{stages[-1].name} is not finished: the next design is expected to gain {number(100.0 * share, 2)} % of"
         f" {reference}; {way}"
@@ -156,13 +160,8 @@ def better_neighbour(result: Result) -> list[str]:
     if gain <= max(_BETTER * abs(values[row]), float(tolerance_results.spread[index, 0])):
         return []
     amount = f"{number(100.0 * gain / abs(values[row]), 2)} %" if values[row] else number(gain, 2)
-    stage = [stage for stage in result.study.stages if not stage.baseline][-1]
-    option = f" --budget {stage.name}={2 * stage.budget.evaluations}" if stage.budget.evaluations else ""
-    way = (
-        "raise the budget"
-        if result.made_elsewhere or not option
-        else f"continue with {resume_command(result.path)}{option}"
-    )
+    budget = result.study.stages[-1].budget.evaluations
+    way = "raise the budget" if result.made_elsewhere or not budget else _with_twice(result, budget)
     return [
         f"a design beside the best one, within the tolerances, meets all limits and is better by {amount}: the search"
         f" has not converged; {way}"

@@ -60,7 +60,7 @@ def validation(result: Result) -> Section | None:
         ),
         notes=(
             "Boxes: quartiles and median over the scenarios; whiskers extend to the last value within "
-            "1.5 box lengths; a double click shows what is far away. Diamonds: the value in the study's own "
+            "1.5 box lengths. Diamonds: the value in the study's own "
             "scenarios. A scenario without a result has no value here and counts as a violation of the limits.",
         ),
     )
@@ -184,6 +184,7 @@ def _boxes(result: Result, validation_results: Any) -> Figure:
         },
         height=52 * len(labels) + 130,
         note=f"Every {step}th scenario is drawn." if step > 1 else "",
+        hint="A double click shows what is far away.",
     )
 
 

@@ -93,7 +93,7 @@ def front(
             )
     if far := far_baselines(result):
         verb = "lies" if len(far) == 1 else "lie"
-        notes.append(f"{listed(far)}, of the baseline, {verb} far outside of what is drawn; a double click shows all.")
+        notes.append(f"{listed(far)}, of the baseline, {verb} far outside of what is drawn.")
     figures = [_planes(result, groups, _symbols(result, symbol))]
     if len(problem.objectives) == 3:
         figures.append(_space(result, groups))
@@ -258,7 +258,8 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
     return Figure(
         "Objectives against each other",
         {"data": data, "layout": layout(**axes, annotations=_spread(annotations, frames))},
-        note="The view shows the front; double-click to show every design. Click on the legend to hide a group.",
+        note="The view shows the front.",
+        hint="A double click shows every design, a click on the legend hides a group.",
         height=height,
         designs=designs,
     )
@@ -363,7 +364,7 @@ def _space(result: Result, row_groups: dict[str, Rows]) -> Figure:
             "data": data,
             "layout": layout(scene=scene | _CUBE, margin={"l": 0, "r": 0, "t": 60, "b": 0}, legend=legend),
         },
-        note="Drag to rotate the view, scroll to zoom.",
+        hint="Drag to rotate the view, scroll to zoom.",
         height=560,
         designs=designs,
     )

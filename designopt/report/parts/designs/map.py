@@ -29,6 +29,7 @@ from designopt.report.labels import (
     titled,
     with_unit,
 )
+from designopt.report.parts.designs.colouring import Colouring, colouring
 from designopt.report.section import Figure, Section, Selector
 from designopt.report.traces import above, beside
 from designopt.store.result import Result
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from designopt.study.study import DesignVariable
 
 Rows = NDArray[np.intp]
-#: Ends of the colours of a figure; None without values.
-ColourLimits = tuple[float | None, float | None]
 
 #: Maximum number of drawn designs outside a grid.
 DRAWN = 3000
@@ -54,10 +53,6 @@ BREAKS, CROSS = "violates a limit", 4
 MARKED, FEW = 60, 40
 #: Look of a marker that stands out on each colour of a scale.
 ON_COLOURS = {"color": "#ffffff", "line": {"width": 1, "color": "#1b2430"}}
-#: Distance from the middle nine tenths of the values, in their range, beyond which values have no colours of their own.
-FAR = 1.0
-#: Feasible designs from which colours are for their values.
-FEASIBLE = 8
 #: Maximum number of figures that a note names.
 NAMED = 4
 #: Maximum number of parameters in pairs.
@@ -143,34 +138,32 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     names, values = _layers(result)
     x, y = result.problem.space.free
     several = len(result.problem.scenarios) > 1
+    point = f"{plain(parameter_label(x))}: %{{x:.5~g}}<br>{plain(parameter_label(y))}: %{{y:.5~g}}<br>"
     variants: dict[tuple[int, ...], Any] = {}
-    limits = _limits(values, result.outcomes.feasible)
+    colourings = _colourings(values, result.outcomes.feasible)
     for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
         for s, column in enumerate(by_scenario):
-            low, high = limits[k][s]
+            colours = colourings[k][s]
+            low, high = colours.limits
+            words = [[f"{value:.5g}" for value in line] for line in grid.take(column)] if colours.is_log else None
             update = {
-                "z": grid.take(column),
-                "colorbar": {"title": {"text": titled(name, 48)}},
+                "z": grid.take(colours.numbers),
+                "text": words,
+                "hovertemplate": point + f"<b>%{{{'text' if words else 'z:.5~g'}}}</b><extra></extra>",
+                "colorbar": {"title": {"text": titled(name, 48)}, **colours.ticks},
                 "zmin": low,
                 "zmax": high,
             }
             variants[(k, s) if several else (k,)] = {"data": {"0": update}}
     first = next(iter(variants.values()))["data"]["0"]
-    hovertemplate = (
-        f"{plain(parameter_label(x))}: %{{x:.5~g}}<br>{plain(parameter_label(y))}: %{{y:.5~g}}"
-        "<br><b>%{z:.5~g}</b><extra></extra>"
-    )
     data: list[dict[str, Any]] = [
         {
             "type": "heatmap",
             "x": edges(grid.x, x),
             "y": edges(grid.y, y),
-            "z": first["z"],
-            "zmin": first["zmin"],
-            "zmax": first["zmax"],
+            **first,
             "colorscale": ORDERED,
-            "colorbar": colour_bar(first["colorbar"]["title"]["text"]),
-            "hovertemplate": hovertemplate,
+            "colorbar": colour_bar(**first["colorbar"] | {"title": first["colorbar"]["title"]["text"]}),
             "hoverongaps": False,
         },
     ]
@@ -188,7 +181,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     return Figure(
         "Figures over the grid",
         {"data": data, "layout": layout(**axes, meta={"maps": []})},
-        note=_note(names, values, limits),
+        note=_note(names, colourings),
         height=500,
         designs=designs,
         choices=_choices(result, names),
@@ -196,45 +189,26 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     )
 
 
-def colour_limits(values: Floats, feasible: NDArray[np.bool_]) -> ColourLimits:
-    """Ends of the colours for `values` (n,); None without any.
-
-    They are the range of the values, without those far beyond the middle nine tenths of the feasible designs (of
-    all, if few are feasible): these have the colours of the ends.
-    """
-    finite = np.isfinite(values)
-    if not finite.any():
-        return None, None
-    middle = values[finite & feasible] if (finite & feasible).sum() >= FEASIBLE else values[finite]
-    low, high = np.percentile(middle, (5, 95))
-    room = FAR * (high - low) or np.inf
-    smallest, largest = float(values[finite].min()), float(values[finite].max())
-    return max(smallest, float(low - room)), min(largest, float(high + room))
+def _colourings(values: Sequence[Sequence[Floats]], feasible: NDArray[np.bool_]) -> list[list[Colouring]]:
+    """The colours of each figure in each scenario."""
+    return [[colouring(column, feasible) for column in by_scenario] for by_scenario in values]
 
 
-def _limits(values: Sequence[Sequence[Floats]], feasible: NDArray[np.bool_]) -> list[list[ColourLimits]]:
-    """The `colour_limits` of each figure in each scenario."""
-    return [[colour_limits(column, feasible) for column in by_scenario] for by_scenario in values]
-
-
-def _note(names: Sequence[str], values: Sequence[Sequence[Floats]], limits: Sequence[Sequence[ColourLimits]]) -> str:
-    """A note beside the colours: which figures have values beyond the scale, and over which scenarios they are."""
+def _note(names: Sequence[str], colourings: Sequence[Sequence[Colouring]], *, has_bar: bool = True) -> str:
+    """A note: which figures have values beyond the bar of colours, if there is one, and over which scenarios they
+    are."""
     figure_names = [
-        name for name, columns, ends in zip(names, values, limits, strict=True) if any(map(_is_clipped, columns, ends))
+        name
+        for name, by_scenario in zip(names, colourings, strict=True)
+        if has_bar and any(colours.is_clipped for colours in by_scenario)
     ]
     subject = f"{listed(figure_names)}" if len(figure_names) <= NAMED else f"{len(figure_names)} of the figures"
     sentences = (
         [f"Some values of {subject} are beyond the scale and have the colour of its end."] if figure_names else []
     )
-    if len(values[0]) > 1:
+    if len(colourings[0]) > 1:
         sentences.append("Objectives are aggregated over all scenarios; figures are those of one scenario.")
     return " ".join(sentences)
-
-
-def _is_clipped(values: Floats, limits: ColourLimits) -> bool:
-    """Whether a value is beyond its colour limits."""
-    low, high = limits
-    return low is not None and high is not None and bool(((values < low) | (values > high)).any())
 
 
 def edges(nodes: Floats, p: DesignVariable | None = None) -> Floats:
@@ -371,26 +345,31 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
         data.append({**entry, "marker": {"symbol": "x", "size": 8, "color": "@dim"}, "showlegend": True})
     variants: dict[tuple[int, ...], Any] = {}
     values = [[column[rows] for column in by_scenario] for by_scenario in values]
-    limits = _limits(values, result.outcomes.feasible[rows])
+    colourings = _colourings(values, result.outcomes.feasible[rows])
     for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
         for s, column in enumerate(by_scenario):
-            update: dict[str, Any] = {"marker": {"color": column}}
+            colours = colourings[k][s]
+            update: dict[str, Any] = {"marker": {"color": colours.numbers}}
             if not pairs:
                 update["y"] = column
             title = {"text": titled(name, 48)}
-            low, high = limits[k][s]
+            low, high = colours.limits
             ends = {"cmin": low, "cmax": high}
-            change = {"coloraxis": {"colorbar": {"title": title}, **ends}} if pairs else {"yaxis": {"title": title}}
+            change = (
+                {"coloraxis": {"colorbar": {"title": title, **colours.ticks}, **ends}}
+                if pairs
+                else {"yaxis": {"title": title, "type": "log" if colours.is_log else "linear"}}
+            )
             variants[(k, s) if several else (k,)] = {"data": {trace_numbers: update}, "layout": change}
-    low, high = limits[0][0]
-    bar = colour_bar(titled(names[0], 48))
+    low, high = colourings[0][0].limits
+    bar = colour_bar(titled(names[0], 48), **colourings[0][0].ticks)
     coloraxis = {"colorscale": ORDERED_LINES, "colorbar": bar, "showscale": bool(pairs), "cmin": low, "cmax": high}
     labels = [titled(parameter_label(p), 34) for p in free]  # of panels below one another, on a narrow screen
     meta = {"meta": {"maps": [(labels[x], labels[y]) for x, y in pairs]}} if pairs else {}
     return Figure(
         "Figures over the parameters",
         {"data": data, "layout": layout(**axes, coloraxis=coloraxis, **meta)},
-        note=_note(names, values, limits),
+        note=_note(names, colourings, has_bar=bool(pairs)),
         height=500 if d < 3 else 200 * (d - 1) + 140,
         designs=designs,
         choices=_choices(result, names),

@@ -85,10 +85,8 @@ def parallel(result: Result) -> Section | None:
     }
     first_words = dimensions[0].get("ticktext", ())  # left of the first axis
     left = max(80, TICK_LETTER * max(map(len, first_words), default=0) + 12)
-    note = (
-        "Drag along an axis to select a range, click on it to clear; drag its name to move the axis. "
-        "The table below lists the selected designs, and the other figures highlight them."
-    )
+    note = "The table below lists the selected designs, and the other figures highlight them."
+    hint = "Drag along an axis to select a range, click on it to clear; drag its name to move the axis."
     thin = (
         f"{count(len(rows))} of {plural(len(feasible), 'feasible design')} are shown, evenly spaced "
         "in the order of evaluation."
@@ -102,6 +100,7 @@ def parallel(result: Result) -> Section | None:
                 "Parameters and objectives",
                 {"data": [trace], "layout": {"margin": {"l": left, "r": 70, "t": 64, "b": 28}}},
                 note=note,
+                hint=hint,
                 height=440,
                 brushed=_table(result, rows),
                 width=width if width > 1000 else 0,

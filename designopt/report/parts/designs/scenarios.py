@@ -21,7 +21,7 @@ from designopt.report.labels import (
     titled,
     with_unit,
 )
-from designopt.report.parts.designs.map import colour_limits
+from designopt.report.parts.designs.colouring import colouring
 from designopt.report.section import UNFOLDED, Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
@@ -122,18 +122,19 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Floats], f
         "type": "heatmap",
         "x": list(range(len(names))),
         "y": list(range(len(designs))),
-        "customdata": [[[plain(d), plain(n)] for n in names] for d in designs],
         "colorscale": ORDERED,
         "xgap": 1,
         "ygap": 1,
         "textfont": CELL_TEXT,
-        "hovertemplate": "%{customdata[0]}<br>%{customdata[1]}: <b>%{z:.5~g}</b><extra></extra>",
+        "hovertemplate": "%{customdata[0]}<br>%{customdata[1]}: <b>%{customdata[2]}</b><extra></extra>",
     }
     maps = []
     for label, v in layers.items():
-        low, high = colour_limits(v.ravel(), np.repeat(feasible, len(names)))
-        bar = colour_bar(titled(label, 12 + 4 * len(designs)))
-        maps.append({**heat_map, "z": v, "colorbar": bar, "zmin": low, "zmax": high})
+        colours = colouring(v, np.repeat(feasible[:, None], len(names), axis=1))
+        low, high = colours.limits
+        bar = colour_bar(titled(label, 12 + 4 * len(designs)), **colours.ticks)
+        cells = [[[plain(d), plain(n), f"{v[i, s]:.5g}"] for s, n in enumerate(names)] for i, d in enumerate(designs)]
+        maps.append({**heat_map, "z": colours.numbers, "customdata": cells, "colorbar": bar, "zmin": low, "zmax": high})
         if len(names) <= 12:
             maps[-1] |= {"text": [[number(float(z), 3) for z in line] for line in v], "texttemplate": "%{text}"}
     tick_angle = {"tickangle": -40} if len(names) > 5 else {}
