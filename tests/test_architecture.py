@@ -322,15 +322,15 @@ MANY_ARGUMENTS = {
             "designopt/desk/server.py:serve",
             "designopt/report/traces.py:trace",
             "designopt/solvers/evolution/pymoo_search.py:search",
-            "plugins/designopt_regulator/carrier/simulation.py:simulate",
-            "plugins/designopt_regulator/carrier/quality.py:quality",
+            "plugins/designopt_regulator/vehicle/simulation.py:simulate",
+            "plugins/designopt_regulator/vehicle/quality.py:quality",
             "plugins/designopt_regulator/controllers/pid.py:sample",
             "plugins/designopt_regulator/export/program.py:program",
         ),
         OPTIONS,
     ),
-    "plugins/designopt_regulator/carrier/cascade.py:_close_loops": "the matrices of one formula",
-    "plugins/designopt_regulator/carrier/simulation.py:_setup": "the arguments of `simulate`, row by row",
+    "plugins/designopt_regulator/vehicle/cascade.py:_close_loops": "the matrices of one formula",
+    "plugins/designopt_regulator/vehicle/simulation.py:_setup": "the arguments of `simulate`, row by row",
 }
 
 

@@ -1,6 +1,6 @@
 """Cost of one closed-loop run of the tracked vehicle, against SciPy and python-control. Run: pytest -m bench -s.
 
-The peers run one vehicle at a time in plain Python numbers (peers/carrier_loop.py), with the coarsest settings whose
+The peers run one vehicle at a time in plain Python numbers (peers/vehicle_loop.py), with the coarsest settings whose
 error stays below a share of 1e-5 of the iae; all times are processor seconds of one core. python-control is no
 dependency: install it (``pip install control``) where the tests run, or name the Python that has it in the environment
 variable DESIGNOPT_PEERS.
@@ -16,20 +16,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from designopt_regulator.carrier.declarations import Disturbance
-from designopt_regulator.carrier.model import TrackedCarrier
+from designopt_regulator.vehicle.declarations import Disturbance
+from designopt_regulator.vehicle.model import TrackedVehicle
 
 from designopt.store.result import Result
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "designopt_regulator"))
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
-import carrier_loop
-from carrier_cases import COURSE, A, B, course_runs
+import vehicle_loop
+from vehicle_cases import COURSE, A, B, course_runs
 
 pytestmark = pytest.mark.bench
 
 PYTHON = os.environ.get("DESIGNOPT_PEERS", sys.executable)
-SCRIPT = Path(__file__).parent / "peers" / "carrier_loop.py"
+SCRIPT = Path(__file__).parent / "peers" / "vehicle_loop.py"
 STUDY = Path(__file__).parents[2] / "studies" / "course_pid_2obj.yaml"
 
 #: Of everybody who is compared, as a share of the iae.
@@ -56,7 +56,7 @@ def _run_seconds(count):
 
 def _evaluation_seconds(count):
     """Processor seconds of one evaluation of the model, the robustness of the loop included."""
-    model = TrackedCarrier(disturbance=Disturbance(moment=6000.0, at=15.0))
+    model = TrackedVehicle(disturbance=Disturbance(moment=6000.0, at=15.0))
     designs, scenarios = _rows(count)
     conditions = [{"terrain": terrain, "speed": float(speed)} for terrain, speed in scenarios]
     seconds = []
@@ -69,7 +69,7 @@ def _evaluation_seconds(count):
 
 def _iae(substeps):
     """iae of the cases that the peers run."""
-    cases = carrier_loop.CASES
+    cases = vehicle_loop.CASES
     runs = course_runs([g for *_, g in cases], [(ground, speed) for ground, speed, _ in cases], substeps=substeps)
     return runs.quality["course"].iae
 
@@ -89,14 +89,14 @@ def our_seconds():
     """Processor seconds of one run by size of the batch; the model requests batches of 400."""
     _run_seconds(8)
     seconds = {count: _run_seconds(count) for count in (200, 400, 1600)}
-    print("\ncarrier, a run: " + ", ".join(f"{1e3 * s:.2f} ms in batches of {n}" for n, s in seconds.items()))
+    print("\nvehicle, a run: " + ", ".join(f"{1e3 * s:.2f} ms in batches of {n}" for n, s in seconds.items()))
     print(f"vehicle, an evaluation with the loop's measures: {1e3 * _evaluation_seconds(400):.2f} ms in batches of 400")
     return seconds
 
 
 def test_lanes_take_less_than_two_thirds_of_the_time_of_one_row_after_another(monkeypatch, record_property):
     """A batch of 400 runs with their figures, which NumPy computes; in turn, the medians."""
-    from designopt_regulator.carrier import compiled_step
+    from designopt_regulator.vehicle import compiled_step
 
     widths = {"lanes": compiled_step.lane_flags(), "one row after another": ("-DLANES=1",)}
     seconds = {name: [] for name in widths}
@@ -108,7 +108,7 @@ def test_lanes_take_less_than_two_thirds_of_the_time_of_one_row_after_another(mo
             seconds[name].append(_run_seconds(400))
     compiled_step._compile.cache_clear()
     lanes, alone = (statistics.median(values) for values in seconds.values())
-    print(f"\ncarrier: {1e3 * alone:.2f} ms a run one after another, {1e3 * lanes:.2f} in lanes")
+    print(f"\nvehicle: {1e3 * alone:.2f} ms a run one after another, {1e3 * lanes:.2f} in lanes")
     record_property("one row after another / lanes", alone / lanes)
     assert alone / lanes >= 1.5
 
@@ -116,7 +116,7 @@ def test_lanes_take_less_than_two_thirds_of_the_time_of_one_row_after_another(mo
 @pytest.fixture(scope="module")
 def with_scipy():
     """Processor seconds of a run with `solve_ivp` begun again at every sample, and the iae of each case."""
-    return carrier_loop.timed(lambda case: carrier_loop.with_scipy(case, carrier_loop.COARSEST_TOLERANCE), 5)
+    return vehicle_loop.timed(lambda case: vehicle_loop.with_scipy(case, vehicle_loop.COARSEST_TOLERANCE), 5)
 
 
 @pytest.fixture(scope="module")

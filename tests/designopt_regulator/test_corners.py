@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from designopt_regulator.carrier.model import TrackedCarrier
-from designopt_regulator.carrier.simulation import Schedule
-from designopt_regulator.carrier.vehicle import Vehicle
 from designopt_regulator.controllers.pid import pid as feedback
 from designopt_regulator.frequency.sampled_loop import frequency_response, measures
 from designopt_regulator.linear_loop.continuous import Loop
 from designopt_regulator.linear_loop.model import LinearLoop
 from designopt_regulator.linear_loop.plant_setting import LinearPlant
 from designopt_regulator.plants.linear import Plant, ipdt, transfer_function
+from designopt_regulator.vehicle.equations import Vehicle
+from designopt_regulator.vehicle.model import TrackedVehicle
+from designopt_regulator.vehicle.simulation import Schedule
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, Use, find
 from designopt.plugin.declared import with_declared
@@ -148,7 +148,7 @@ def test_a_loop_too_fast_beside_its_delay_is_reported_and_leaves_the_others_alon
 def test_numbers_beyond_all_use_are_refused_by_name(name, value):
     scenario = {"terrain": "paved", "speed": 5.0}
     for model, conditions in (
-        (TrackedCarrier(), scenario),
+        (TrackedVehicle(), scenario),
         (LinearLoop(plant=LinearPlant(type="fopdt", time_constant=1.0)), {}),
         (LinearLoop(plant=LinearPlant(type="fopdt", time_constant=1.0), sample_time=0.1, horizon=5.0), {}),
     ):
@@ -194,9 +194,9 @@ def test_a_plant_whose_output_lies_far_from_0_is_fitted_as_well():
         ({"sample_time": 1e-5}, "sample_time: .*integration steps of the horizon"),
     ],
 )
-def test_settings_of_the_carrier_without_an_answer_are_refused(settings, message):
+def test_settings_of_the_vehicle_without_an_answer_are_refused(settings, message):
     with pytest.raises(InvalidSetting, match=message):
-        TrackedCarrier(**settings).check()
+        TrackedVehicle(**settings).check()
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_settings_of_a_sampled_loop_without_an_answer_are_refused(settings, mess
 
 
 def test_a_delay_of_very_many_samples_is_refused_before_it_fills_the_memory():
-    vehicle = TrackedCarrier()
+    vehicle = TrackedVehicle()
     for delay in ({"delay": 1000.0}, {"delay_samples": 20_000}):
         (mistake,) = vehicle.check_scenario({"terrain": "paved", "speed": 5.0, **delay})
         assert "more than 1000 samples" in str(mistake)
@@ -234,7 +234,7 @@ def test_a_delay_of_very_many_samples_is_refused_before_it_fills_the_memory():
 @pytest.mark.parametrize("name", ["rate_gain", "max_rate"])
 def test_an_inner_loop_beyond_all_use_is_refused(name):
     with pytest.raises(InvalidDesign, match=f"{name}: 1e.300 is beyond what can be computed"):
-        TrackedCarrier().evaluate(
+        TrackedVehicle().evaluate(
             {**PID, "rate_gain": 0.3, "max_rate": 2.0, name: 1e300},
             {"terrain": "paved", "speed": 5.0},
             frozenset(),
@@ -254,13 +254,13 @@ def test_motions_too_quick_for_the_integration_steps_are_refused_with_enough_sub
 ):
     """The method would diverge, or oscillate between the clips with figures that look like figures."""
     scenario = {"terrain": "paved", "speed": 5.0, **conditions}
-    (mistake,) = TrackedCarrier(**settings).check_scenario(scenario)
+    (mistake,) = TrackedVehicle(**settings).check_scenario(scenario)
     match = re.fullmatch(
         rf"{name}: integration steps of \S+ s are too long for it; take 'substeps: (\d+)'", str(mistake)
     )
     assert match is not None
     assert int(match[1]) >= substeps
-    enough, finer = (TrackedCarrier(**{**settings, "substeps": n * int(match[1])}) for n in (1, 4))
+    enough, finer = (TrackedVehicle(**{**settings, "substeps": n * int(match[1])}) for n in (1, 4))
     iae = [model.evaluate(PID, scenario, frozenset())[0]["iae"] for model in (enough, finer)]
     assert iae[0] == pytest.approx(iae[1], rel=2e-3)
 
@@ -270,7 +270,7 @@ def test_motions_too_quick_for_the_integration_steps_are_refused_with_enough_sub
 
 @pytest.mark.parametrize("schedule", [None, Schedule(reference_speed=3.0)])
 def test_designs_with_and_without_a_rate_loop_have_the_same_bits_in_any_company(schedule):
-    model = TrackedCarrier(gain_schedule=schedule)
+    model = TrackedVehicle(gain_schedule=schedule)
     designs = [PID, {**PID, "rate_gain": 0.3, "max_rate": 2.0}, {**PID, "kp": 0.8}]
     scenarios = [{"terrain": "paved", "speed": 5.0}, {"terrain": "turf", "speed": 2.0, "delay_samples": 2}]
     rows = [(design, scenario) for design in designs for scenario in scenarios]

@@ -12,11 +12,11 @@ import numpy as np
 from designopt.exports import ExportError
 from designopt.plugin import InvalidDesign, Quantity, exporter
 from designopt.store.result import Result
-from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.controllers.pid import Law, Limits
 from designopt_regulator.export.languages import LANGUAGES
 from designopt_regulator.export.program import ControllerProgram, program
 from designopt_regulator.linear_loop.model import LinearLoop
+from designopt_regulator.vehicle.model import TrackedVehicle
 
 
 @exporter("controller", version=1)
@@ -87,8 +87,8 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
             scenarios = [scenario.values for scenario in result.problem.scenarios]
             origin += tuple(f"NOTE: {text}." for text in model.design_remarks(design, scenarios))
             return _plant_program(model, design, origin)
-        if isinstance(model, TrackedCarrier):
-            return {loop: _carrier_program(model, loop, design, origin) for loop in model.tuned_loops}
+        if isinstance(model, TrackedVehicle):
+            return {loop: _vehicle_program(model, loop, design, origin) for loop in model.tuned_loops}
     except InvalidDesign as error:
         raise ExportError(f"controller: design {row}: {error}") from None
     raise ExportError(
@@ -171,8 +171,8 @@ def _plant_program(
     }
 
 
-def _carrier_program(
-    model: TrackedCarrier, loop: Literal["course", "speed"], design: Mapping[str, float], origin: tuple[str, ...]
+def _vehicle_program(
+    model: TrackedVehicle, loop: Literal["course", "speed"], design: Mapping[str, float], origin: tuple[str, ...]
 ) -> ControllerProgram:
     settings = model.settings_of(design)[loop]
     for name, meaning in (("rate_gain", "an inner loop of the yaw rate"), ("grade_share", "feed-forward of the grade")):

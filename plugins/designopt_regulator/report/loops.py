@@ -21,9 +21,6 @@ from designopt.report.labels import chosen_once, number, plain
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
-from designopt_regulator.carrier import vehicle
-from designopt_regulator.carrier.cascade import cascade_measures
-from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.controllers.pid import PID, pid
 from designopt_regulator.frequency.margins import Margins
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, frequency_response, measures
@@ -41,6 +38,9 @@ from designopt_regulator.report.responses import (
     reservations,
     scenario_choice,
 )
+from designopt_regulator.vehicle import equations
+from designopt_regulator.vehicle.cascade import cascade_measures
+from designopt_regulator.vehicle.model import TrackedVehicle
 
 Response = Callable[[Floats], NDArray[np.complex128]]
 #: K of the controller from the measurement, and G of the plant.
@@ -79,8 +79,8 @@ def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str,
     """The linear loops of the controllers that the design is of, by name; of a linear plant there is one, ``loop``."""
     try:
         return (
-            _carrier_loops(model, design, scenario)
-            if isinstance(model, TrackedCarrier)
+            _vehicle_loops(model, design, scenario)
+            if isinstance(model, TrackedVehicle)
             else _plant_loops(model, design, scenario)
         )
     except InvalidDesign as error:
@@ -101,26 +101,26 @@ def loops_by_scenario(
 
 
 def names_of(model: Regulated) -> tuple[str, ...]:
-    if isinstance(model, TrackedCarrier):
+    if isinstance(model, TrackedVehicle):
         return model.tuned_loops
     return ("loop",) if model.inner_plant is None else ("loop", "inner", "outer")
 
 
-def _carrier_loops(
-    model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapping[str, Any]
+def _vehicle_loops(
+    model: TrackedVehicle, design: Mapping[str, Any], scenario: Mapping[str, Any]
 ) -> dict[str, AnalysedLoop]:
     scene, settings = model.scene_in(scenario), model.settings_of(design)
     if isinstance(scene, InvalidDesign):
         raise scene
-    p = vehicle.plant(**{name: [value] for name, value in scene.plant.items()})
+    p = equations.plant(**{name: [value] for name, value in scene.plant.items()})
     delay = scene.delay_steps / model.substeps
     loop_of: dict[str, AnalysedLoop] = {}
     for loop in model.tuned_loops:
         controller, inner = model.pid_of([settings[loop]]), 0.0
         if loop == "speed":
-            plant = vehicle.speed_loop(p, np.array([scene.target_speed]))
+            plant = equations.speed_loop(p, np.array([scene.target_speed]))
         else:
-            plant = vehicle.course_loop(p, np.array([scene.speed]))
+            plant = equations.course_loop(p, np.array([scene.speed]))
             if model.gain_schedule is not None:
                 factor = model.gain_schedule.factor(np.array([scene.speed]))
                 controller = replace(controller, kp=controller.kp * factor)

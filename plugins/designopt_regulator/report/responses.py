@@ -15,12 +15,12 @@ from designopt.report.labels import chosen_once, displayed_figures, listed, numb
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
-from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.linear_loop.declarations import LinearConditions, LinearDesign
 from designopt_regulator.linear_loop.model import LinearLoop
 from designopt_regulator.report.identification import FitSection, fit_section
+from designopt_regulator.vehicle.model import TrackedVehicle
 
-Regulated = TrackedCarrier | LinearLoop
+Regulated = TrackedVehicle | LinearLoop
 
 #: Scenarios beyond the first ones are not drawn.
 DRAWN = 12
@@ -55,7 +55,7 @@ _SPEED = DrawnSignal("speed", "speed", "speed_command", "speed_reference", "m/s"
 def regulated(result: Result) -> Regulated | None:
     """The model of a study of controllers; None for any other."""
     model = result.problem.model.build()
-    return model if isinstance(model, (TrackedCarrier, LinearLoop)) else None
+    return model if isinstance(model, (TrackedVehicle, LinearLoop)) else None
 
 
 def foreign(title: str, result: Result) -> Section:
@@ -280,7 +280,7 @@ def _beginning(traces: Sequence[Trace]) -> tuple[float, float]:
 
 
 def _events(model: Regulated) -> list[tuple[float, str]]:
-    if isinstance(model, TrackedCarrier):
+    if isinstance(model, TrackedVehicle):
         return [(model.step_at, "step"), (model.disturbance.at, "disturbance")]
     if model.sample_time is None or model.horizon is None:
         return []
@@ -291,7 +291,7 @@ def _traces(
     model: Regulated, signal: DrawnSignal, runs: Sequence[tuple[str, Mapping[str, Floats] | None]]
 ) -> list[Trace]:
     """Reference, then value and command of each run; one without arrays is empty."""
-    is_sampled = isinstance(model, TrackedCarrier) or model.sample_time is not None
+    is_sampled = isinstance(model, TrackedVehicle) or model.sample_time is not None
     setpoint = model.setpoint_step if isinstance(model, LinearLoop) else 1.0
     time, reference = _references(signal, [arrays for _, arrays in runs if arrays is not None], setpoint)
     hover = f"<br>%{{x:.2f}} s: <b>%{{y:.4~g}} {plain(signal.unit)}</b>"

@@ -218,7 +218,7 @@ def test_a_program_that_begins_away_from_0_begins_without_bump(language, ran, tm
 @pytest.mark.parametrize("language", RUNNERS)
 def test_the_text_gives_the_bits_of_the_heading_loop(language, schedule, ran, tmp_path, monkeypatch):
     """With numpy as the simulator: its machine code may differ in the last digits. A turn beyond 180 degrees wraps."""
-    monkeypatch.setattr("designopt_regulator.carrier.simulation.compile_step", lambda *_: None)
+    monkeypatch.setattr("designopt_regulator.vehicle.simulation.compile_step", lambda *_: None)
     result = ran(VEHICLE.replace("SCHEDULE", schedule))
     arrays = result.arrays(result.chosen()["best iae"], 0)
     columns = ["course_reference", "course", *(["speed"] if schedule else [])]

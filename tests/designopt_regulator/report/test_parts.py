@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import numpy as np
 import pytest
-from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.linear_loop.model import LinearLoop
 from designopt_regulator.linear_loop.plant_setting import LinearPlant
 from designopt_regulator.report.loops import loop_sensitivity
 from designopt_regulator.report.responses import DRAWN, step_responses
+from designopt_regulator.vehicle.model import TrackedVehicle
 from valid_figures import check_with_plotly
 
 import designopt
@@ -121,13 +121,13 @@ def test_a_free_derivative_and_a_set_point_that_no_figure_judges_are_reported(tm
     assert not is_reported("limited", constraints=[{"name": "calm", "of": "tv", "max": 50}])
     assert not is_reported("fixed", space={**space, "td": "0.2 s"})
     assert not is_reported("figure", figures={"calm": {"use": "largest_command"}}, objectives=[{"minimize": "calm"}])
-    assert TrackedCarrier().study_remarks(["td"], ["iae"])
+    assert TrackedVehicle().study_remarks(["td"], ["iae"])
     assert sampled.study_remarks(["kp"], ["iae_setpoint"])[0].startswith("no objective or limit requires the output")
     assert not sampled.study_remarks(["kp"], ["iae_setpoint", "residual_error"])
     assert not LinearLoop(plant=sampled.plant).study_remarks(
         ["kp"], ["iae_setpoint"]
     )  # an error that stays is infinite
-    assert not TrackedCarrier().study_remarks(["td"], ["iae", "noise_command"])
+    assert not TrackedVehicle().study_remarks(["td"], ["iae", "noise_command"])
 
 
 PARTS = (step_responses, loop_sensitivity)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from carrier_cases import COURSE, HOLDS_SPEED, SPEED, TURN, A, B, T, course_runs, random_designs, rows, turn, vehicles
-from designopt_regulator.carrier.simulation import Manoeuvre, Schedule, simulate, whole_number
+from designopt_regulator.vehicle.simulation import Manoeuvre, Schedule, simulate, whole_number
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
+from vehicle_cases import COURSE, HOLDS_SPEED, SPEED, TURN, A, B, T, course_runs, random_designs, rows, turn, vehicles
 
 #: Specification 9.6: iae, tv, overshoot of A and psi(30 s) in deg; iae, tv, psi(30 s) of B; in the order of COURSE.
 TABLE = (

@@ -5,14 +5,14 @@ import re
 
 import numpy as np
 import pytest
-from carrier_cases import COURSE, A, B, course_runs, random_designs
-from designopt_regulator.carrier.declarations import ARRAYS, Conditions, Disturbance, FixedController
-from designopt_regulator.carrier.model import TrackedCarrier
-from designopt_regulator.carrier.refinements import RefinedConditions
-from designopt_regulator.carrier.simulation import Schedule
-from designopt_regulator.carrier.terrains import TERRAINS
-from designopt_regulator.carrier.vehicle import Vehicle
+from designopt_regulator.vehicle.declarations import ARRAYS, Conditions, Disturbance, FixedController
+from designopt_regulator.vehicle.equations import Vehicle
+from designopt_regulator.vehicle.model import TrackedVehicle
+from designopt_regulator.vehicle.refinements import RefinedConditions
+from designopt_regulator.vehicle.simulation import Schedule
+from designopt_regulator.vehicle.terrains import TERRAINS
 from scipy.linalg import expm
+from vehicle_cases import COURSE, A, B, course_runs, random_designs
 
 from designopt.plugin import Diverged, InvalidDesign
 from designopt.problem import Problem
@@ -36,11 +36,11 @@ ROBUSTNESS = (
 
 
 def figures(design, scenario, **settings):
-    return TrackedCarrier(**settings).evaluate(design, scenario, NONE)[0]
+    return TrackedVehicle(**settings).evaluate(design, scenario, NONE)[0]
 
 
 def test_it_answers_with_what_the_simulation_gives():
-    model = TrackedCarrier(disturbance=PUSH)
+    model = TrackedVehicle(disturbance=PUSH)
     answers = [outputs for outputs, _ in model.batch([A] * 8, SCENES, NONE)]
     runs = course_runs([A] * 8, substeps=5)
     for name in ("iae", "tv", "overshoot", "settling", "load_peak", "effort"):
@@ -50,7 +50,7 @@ def test_it_answers_with_what_the_simulation_gives():
 
 def test_the_robustness_of_the_fixed_designs():
     expected = np.array(ROBUSTNESS)
-    answers = TrackedCarrier(**SHORT).batch([A] * 8 + [B] * 8, SCENES * 2, NONE)
+    answers = TrackedVehicle(**SHORT).batch([A] * 8 + [B] * 8, SCENES * 2, NONE)
     ms, radius = np.array([[a["ms"], a["spectral_radius"]] for a, _ in answers]).T
     assert ms == pytest.approx(expected[:, [0, 2]].T.ravel(), abs=1e-4)
     assert radius[:8] == pytest.approx(expected[:, 1], abs=1e-6)
@@ -67,7 +67,7 @@ def test_the_robustness_of_the_fixed_designs():
 def test_the_robustness_of_designs_near_the_front(design, printed):
     """The figures of specification 9.7 are the largest of 400 frequencies; the peaks are up to 3e-4 higher."""
     named = dict(zip(("kp", "ti", "td", "tf", "b"), design, strict=True))
-    answers = TrackedCarrier(**SHORT).batch([named] * 8, SCENES, NONE)
+    answers = TrackedVehicle(**SHORT).batch([named] * 8, SCENES, NONE)
     coarse = np.geomspace(0.01, np.pi / 0.05, 400)
     assert _sensitivity(named, 0.30, 5.0, coarse).max() == pytest.approx(printed, abs=6e-6)
     peak = _sensitivity(named, 0.30, 5.0, np.linspace(1.5, 2.5, 10_001)).max()
@@ -100,7 +100,7 @@ def test_an_unstable_loop_has_no_margins():
 
 def test_it_keeps_the_rules_of_models():
     check_model(
-        TrackedCarrier, {"loop": "both", "horizon": 4.5, "disturbance": Disturbance(moment=6000.0, at=4.0)},
+        TrackedVehicle, {"loop": "both", "horizon": 4.5, "disturbance": Disturbance(moment=6000.0, at=4.0)},
         designs=[BOTH, {**BOTH, "kp": 2.0, "ti": 5.0}],
         scenarios=[{"terrain": "paved", "speed": 4.0, "grade": 0.05}],
         refused=[{**BOTH, "ti": 0.0}, {"kp": 1.0}],
@@ -113,7 +113,7 @@ def test_answers_do_not_depend_on_how_rows_are_divided(loop):
     designs = [{name: d[name] for name in names} for d in random_designs(11)]
     scenes = [{"terrain": s["terrain"], "speed": 2.0 + 0.1 * i} for i, s in enumerate(SCENES)]
     scenes = [scenes[i % 8] for i in range(11)]
-    model = TrackedCarrier(loop=loop, **SHORT)
+    model = TrackedVehicle(loop=loop, **SHORT)
     together = model.batch(designs, scenes, NONE)
     for size in (1, 4):
         apart = [a for i in range(0, 11, size) for a in model.batch(designs[i : i + size], scenes[i : i + size], NONE)]
@@ -121,7 +121,7 @@ def test_answers_do_not_depend_on_how_rows_are_divided(loop):
 
 
 def test_arrays_are_the_samples_of_a_run():
-    model = TrackedCarrier(disturbance=PUSH)
+    model = TrackedVehicle(disturbance=PUSH)
     outputs, arrays = model.evaluate(A, SCENES[5], frozenset(ARRAYS))
     assert set(arrays) == set(ARRAYS)
     assert {len(values) for values in arrays.values()} == {601}
@@ -189,7 +189,7 @@ def test_conditions_change_the_vehicle():
 
 
 def test_all_ranges_of_uncertainty_are_declared_for_samples():
-    plugin = TrackedCarrier.__designopt__
+    plugin = TrackedVehicle.__designopt__
     ranges = {n: f.quantity.sampled for n, f in plugin.conditions.items() if f.quantity and f.quantity.sampled}
     assert ranges == {
         "mass_factor": (0.9, 1.2), "yaw_inertia_factor": (0.85, 1.25), "rotating_mass_factor": (1.05, 1.35),
@@ -251,7 +251,7 @@ def test_a_scenario_that_cannot_be_is_refused_with_the_reason(conditions, messag
 
 
 def test_a_run_that_diverges_is_reported_and_leaves_the_others_alone():
-    model = TrackedCarrier(vehicle=Vehicle(power=1e9), **SHORT)
+    model = TrackedVehicle(vehicle=Vehicle(power=1e9), **SHORT)
     diverged, regular = model.batch([A, A], [{**SCENES[0], "force_factor": 1e4, "adhesion": 1e4}, SCENES[0]], NONE)
     assert isinstance(diverged, Diverged)
     assert diverged.reason == "bounds"

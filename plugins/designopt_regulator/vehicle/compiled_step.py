@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from designopt.dynamics.compile import CompilerError, lane_flags, load_library
 from designopt.dynamics.simulation.scalar_code import scalar_code
 from designopt.lazy import casadi as ca
-from designopt_regulator.carrier.step import Loops, MeasuredSignals, References, runge_kutta, sample
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Memory
+from designopt_regulator.vehicle.step import Loops, MeasuredSignals, References, runge_kutta, sample
 
 logger = logging.getLogger(__name__)
 
@@ -63,11 +63,11 @@ def _compile(pattern: Loops, states: int) -> CompiledLoops | None:
     except CompilerError as error:
         logger.warning("the closed loops are computed with numpy, which is slower: %s", error)
         return None
-    return CompiledLoops(scalar_library.designopt_carrier, several.designopt_carrier)
+    return CompiledLoops(scalar_library.designopt_vehicle, several.designopt_vehicle)
 
 
 def c_source(pattern: Loops, states: int) -> str:
-    """One self-contained C text with ``designopt_carrier`` for loops of the structure of `pattern`."""
+    """One self-contained C text with ``designopt_vehicle`` for loops of the structure of `pattern`."""
     numbers = ca.SX.sym("numbers", len(list(leaves(pattern))))
     loops = with_structure(pattern, iter(ca.vertsplit(numbers)))
     x, command, load = (ca.SX.sym(name, size) for name, size in (("x", states), ("command", 2), ("load", 2)))
@@ -90,9 +90,9 @@ def c_source(pattern: Loops, states: int) -> str:
         References(*ca.vertsplit(references)),
     )
     functions = {
-        "carrier_sample": ([numbers, memory, measurement, references], [commands, tuple(leaves(next_memory))]),
-        "carrier_step": ([numbers, x, command, load, h], [after]),
-        "carrier_power": ([numbers, x], [(loops.motion.drive_power(ca, state),)]),
+        "vehicle_sample": ([numbers, memory, measurement, references], [commands, tuple(leaves(next_memory))]),
+        "vehicle_step": ([numbers, x, command, load, h], [after]),
+        "vehicle_power": ([numbers, x], [(loops.motion.drive_power(ca, state),)]),
     }
     code = scalar_code(
         [
@@ -105,7 +105,7 @@ def c_source(pattern: Loops, states: int) -> str:
     defines = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
     elementary, driver = (
         files(package).joinpath(name).read_text(encoding="utf-8")
-        for package, name in (("designopt.dynamics", "elementary.c"), ("designopt_regulator.carrier", "step.c"))
+        for package, name in (("designopt.dynamics", "elementary.c"), ("designopt_regulator.vehicle", "step.c"))
     )
     return f"{elementary}\n{code}\n{defines}\n{driver}"
 

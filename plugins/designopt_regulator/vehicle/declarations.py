@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, NotRequired, Required, TypedDict
 
 from designopt.plugin import Array, Quantity
-from designopt_regulator.carrier.terrains import TerrainName
 from designopt_regulator.controllers.quantities import (
     Crossover,
     DelayMargin,
@@ -22,6 +21,7 @@ from designopt_regulator.controllers.quantities import (
     StabilityDegree,
     TrackingTime,
 )
+from designopt_regulator.vehicle.terrains import TerrainName
 
 Q = Quantity
 

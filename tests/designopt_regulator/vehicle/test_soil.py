@@ -1,13 +1,13 @@
-"""Soft ground: the table of the specification, 2.4, and what it does to the carrier."""
+"""Soft ground: the table of the specification, 2.4, and what it does to the vehicle."""
 
 import re
 
 import numpy as np
 import pytest
-from carrier_cases import A
-from designopt_regulator.carrier.declarations import Disturbance
-from designopt_regulator.carrier.model import TrackedCarrier
-from designopt_regulator.carrier.soil import SOILS, SoftGround, compaction, sinkage, traction
+from designopt_regulator.vehicle.declarations import Disturbance
+from designopt_regulator.vehicle.model import TrackedVehicle
+from designopt_regulator.vehicle.soil import SOILS, SoftGround, compaction, sinkage, traction
+from vehicle_cases import A
 
 from designopt.plugin import InvalidDesign
 
@@ -44,7 +44,7 @@ def test_traction_grows_with_slip_to_the_greatest():
 
 
 def figures(conditions=None, **settings):
-    model = TrackedCarrier(horizon=2.5, disturbance=Disturbance(at=2.0), **settings)
+    model = TrackedVehicle(horizon=2.5, disturbance=Disturbance(at=2.0), **settings)
     scene = {"terrain": "turf", "speed": 3.0, **(conditions or {})}
     return model.evaluate(A, scene, frozenset())[0]
 
@@ -73,11 +73,11 @@ def test_adhesion_is_not_given_twice(name):
 
 
 def test_sinkage_beyond_the_clearance_is_warned_of():
-    deep = TrackedCarrier(soft_ground=SoftGround(soil="snow"))
+    deep = TrackedVehicle(soft_ground=SoftGround(soil="snow"))
     with pytest.warns(UserWarning, match=r"soft_ground: the tracks sink 0\.401 m into snow, .* clearance of 0\.4 m"):
         deep.check()
-    TrackedCarrier(soft_ground=SoftGround(soil="dry_sand")).check()
-    TrackedCarrier(soft_ground=SoftGround(soil="snow", clearance=0.45)).check()
+    TrackedVehicle(soft_ground=SoftGround(soil="dry_sand")).check()
+    TrackedVehicle(soft_ground=SoftGround(soil="snow", clearance=0.45)).check()
 
 
 def test_numbers_are_plain():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from designopt_regulator.carrier.quality import Times, quality
+from designopt_regulator.vehicle.quality import Times, quality
 
 T, SUBSTEPS = 0.05, 5
 TIMES = Times(step_at=1.0, load_at=11.0, sample_time=T, substeps=SUBSTEPS)

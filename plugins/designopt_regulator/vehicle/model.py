@@ -12,33 +12,6 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import Declaration, Diverged, InvalidDesign, InvalidSetting, Quantity, model
-from designopt_regulator.carrier import soil
-from designopt_regulator.carrier.cascade import cascade_measures
-from designopt_regulator.carrier.declarations import ARRAYS, Disturbance, FixedController
-from designopt_regulator.carrier.quality import SETTLED
-from designopt_regulator.carrier.refinements import (
-    RefinedConditions,
-    RefinedDesign,
-    RefinedOutputs,
-    check_steps,
-    feed_forward,
-    noise,
-    noise_command,
-    noises,
-    rate_loop,
-)
-from designopt_regulator.carrier.scene import check_speeds, numbers_in, on_tracks
-from designopt_regulator.carrier.simulation import (
-    Loop,
-    Manoeuvre,
-    RateLoop,
-    Schedule,
-    SimulatedRuns,
-    simulate,
-    whole_number,
-)
-from designopt_regulator.carrier.soil import SoftGround
-from designopt_regulator.carrier.vehicle import GRAVITY, Vehicle, VehicleNumbers, course_loop, plant, speed_loop
 from designopt_regulator.controllers.pid import (
     PARAMETERS,
     PID,
@@ -51,6 +24,33 @@ from designopt_regulator.controllers.pid import (
 )
 from designopt_regulator.controllers.quantities import noise_remarks
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures
+from designopt_regulator.vehicle import soil
+from designopt_regulator.vehicle.cascade import cascade_measures
+from designopt_regulator.vehicle.declarations import ARRAYS, Disturbance, FixedController
+from designopt_regulator.vehicle.equations import GRAVITY, Vehicle, VehicleNumbers, course_loop, plant, speed_loop
+from designopt_regulator.vehicle.quality import SETTLED
+from designopt_regulator.vehicle.refinements import (
+    RefinedConditions,
+    RefinedDesign,
+    RefinedOutputs,
+    check_steps,
+    feed_forward,
+    noise,
+    noise_command,
+    noises,
+    rate_loop,
+)
+from designopt_regulator.vehicle.scene import check_speeds, numbers_in, on_tracks
+from designopt_regulator.vehicle.simulation import (
+    Loop,
+    Manoeuvre,
+    RateLoop,
+    Schedule,
+    SimulatedRuns,
+    simulate,
+    whole_number,
+)
+from designopt_regulator.vehicle.soil import SoftGround
 
 Q = Quantity
 Answer = tuple[RefinedOutputs, dict[str, Floats]]
@@ -78,7 +78,7 @@ _SPEED_MEASURES = ("ms", "mt", "stab_degree", "noise_gain")
 
 @dataclass(frozen=True)
 class _Scene:
-    """A scenario as numbers; `plant` has the names of `vehicle.plant`."""
+    """A scenario as numbers; `plant` has the names of `equations.plant`."""
 
     plant: Mapping[str, float]
     speed: float
@@ -92,7 +92,7 @@ _Settings = dict[Loop, dict[str, float]]
 
 
 @model("tracked_carrier_10t", version=3, arrays=ARRAYS)
-class TrackedCarrier:
+class TrackedVehicle:
     """Heavy tracked vehicle on a class of terrain; sampled PID controllers control its speed and heading.
 
     From trim, a step of the reference, then a disturbing moment and a slope. The loop measures are those of the sampled
@@ -261,7 +261,7 @@ class TrackedCarrier:
         return {"course": {**course, **rate_loop(design)}, "speed": {**speed, **feed_forward(design)}}
 
     def _vehicle(self, scenario: Mapping[str, Any]) -> tuple[dict[str, float], int]:
-        """The numbers of `vehicle.plant`, and the delay in steps, of this scenario."""
+        """The numbers of `equations.plant`, and the delay in steps, of this scenario."""
         numbers = numbers_in(scenario, self.vehicle, self.soft_ground)
         if "delay" in scenario and "delay_samples" in scenario:
             raise InvalidDesign("delay: give it or delay_samples, not both")

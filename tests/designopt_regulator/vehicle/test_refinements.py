@@ -1,22 +1,22 @@
-"""Refinements of the carrier against a simulation rewritten, analytic limits, and what they refuse."""
+"""Refinements of the vehicle against a simulation rewritten, analytic limits, and what they refuse."""
 
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from carrier_cases import A, B
-from designopt_regulator.carrier.cascade import cascade_measures
-from designopt_regulator.carrier.declarations import Disturbance
-from designopt_regulator.carrier.model import TrackedCarrier
-from designopt_regulator.carrier.simulation import RateLoop
-from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
-from designopt_regulator.carrier.soil import SoftGround
-from designopt_regulator.carrier.terrains import TERRAINS
-from designopt_regulator.carrier.vehicle import Vehicle, VehicleDynamics, course_loop, plant
 from designopt_regulator.controllers.pid import pid
 from designopt_regulator.frequency.sampled_loop import measures
+from designopt_regulator.vehicle.cascade import cascade_measures
+from designopt_regulator.vehicle.declarations import Disturbance
+from designopt_regulator.vehicle.equations import Vehicle, VehicleDynamics, course_loop, plant
+from designopt_regulator.vehicle.model import TrackedVehicle
+from designopt_regulator.vehicle.simulation import RateLoop
+from designopt_regulator.vehicle.slip import SlippingMotion, trim_slip
+from designopt_regulator.vehicle.soil import SoftGround
+from designopt_regulator.vehicle.terrains import TERRAINS
 from scipy.integrate import solve_ivp
+from vehicle_cases import A, B
 
 from designopt.plugin import InvalidDesign
 
@@ -32,7 +32,7 @@ RATE = {"rate_gain": 1.2, "max_rate": 0.5}
 
 
 def figures(design, scenario, arrays=NONE, **settings):
-    outputs, recorded = TrackedCarrier(**{**SHORT, **settings}).evaluate(design, scenario, arrays)
+    outputs, recorded = TrackedVehicle(**{**SHORT, **settings}).evaluate(design, scenario, arrays)
     return (outputs, recorded) if arrays else outputs
 
 
@@ -268,7 +268,7 @@ def test_noise_makes_a_quick_filter_cost_commands():
 
 
 def test_a_draw_of_noise_is_the_same_for_every_design_and_in_any_company():
-    model = TrackedCarrier(**SHORT)
+    model = TrackedVehicle(**SHORT)
     scenes = [{**TURF, "course_noise": 0.002, "noise_draw": draw} for draw in (0, 1)] + [TURF]
     together = model.batch([A] * 3, scenes, NONE)
     assert together == [model.evaluate(A, scene, NONE) for scene in scenes]
@@ -335,7 +335,7 @@ def test_a_vehicle_drives_straight_across_a_slope_from_the_start():
 
 
 def test_on_a_side_slope_the_upper_track_loses_grip_and_turning_becomes_easier():
-    from designopt_regulator.carrier.refinements import refined_numbers
+    from designopt_regulator.vehicle.refinements import refined_numbers
 
     numbers = {"mass": 10_000.0, "contact_length": 2.67, "track_distance": 2.16, "turning": 0.3}
     on_slope = refined_numbers(numbers, {"side_slope": 0.15, "mass_height": 1.08})

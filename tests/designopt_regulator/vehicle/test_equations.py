@@ -1,10 +1,8 @@
-"""The carrier and its ground: specification, sections 2.1 to 2.5."""
+"""The vehicle and its ground: specification, sections 2.1 to 2.5."""
 
 import numpy as np
 import pytest
-from carrier_cases import vehicles
-from designopt_regulator.carrier.terrains import TERRAINS
-from designopt_regulator.carrier.vehicle import (
+from designopt_regulator.vehicle.equations import (
     VehicleDynamics,
     course_loop,
     missing_force,
@@ -12,6 +10,8 @@ from designopt_regulator.carrier.vehicle import (
     trim,
     yaw_damping,
 )
+from designopt_regulator.vehicle.terrains import TERRAINS
+from vehicle_cases import vehicles
 
 W = 10_000.0 * 9.80665
 

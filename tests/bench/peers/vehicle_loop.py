@@ -1,7 +1,7 @@
 """The course manoeuvre of the tracked vehicle as somebody would write it for one vehicle, for SciPy and python-control.
 
 Written from sections 2.3 to 4 of the specification in plain Python numbers, which are faster than arrays of five. Run:
-``python carrier_loop.py REPEATS`` prints one JSON line for python-control: for each manner of using it the seconds of a
+``python vehicle_loop.py REPEATS`` prints one JSON line for python-control: for each manner of using it the seconds of a
 run and the iae of each case.
 """
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from carrier_cases import COURSE, course_runs, random_designs, turn
-from designopt_regulator.carrier import compiled_step as step_compiled
-from designopt_regulator.carrier.simulation import RateLoop, Schedule
+from designopt_regulator.vehicle import compiled_step as step_compiled
+from designopt_regulator.vehicle.simulation import RateLoop, Schedule
+from vehicle_cases import COURSE, course_runs, random_designs, turn
 
 N = 24
 EVERY_OTHER = np.arange(N) % 2

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt_regulator.carrier.vehicle import GRAVITY, State, VehicleDynamics, VehicleNumbers
+from designopt_regulator.vehicle.equations import GRAVITY, State, VehicleDynamics, VehicleNumbers
 
 _MIN_SPEED = 0.1  # m/s, below which slip is no longer referred to the speed itself
 _STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends at 2.785

@@ -12,10 +12,9 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign, Quantity
-from designopt_regulator.carrier.declarations import Conditions, VehicleDesign, VehicleOutputs
-from designopt_regulator.carrier.simulation import Loop, SimulatedRuns
-from designopt_regulator.carrier.slip import longest_step, trim_slip
-from designopt_regulator.carrier.vehicle import (
+from designopt_regulator.controllers.pid import UNUSUAL, is_unusual
+from designopt_regulator.vehicle.declarations import Conditions, VehicleDesign, VehicleOutputs
+from designopt_regulator.vehicle.equations import (
     GRAVITY,
     STICTION_RATE,
     VehicleNumbers,
@@ -23,7 +22,8 @@ from designopt_regulator.carrier.vehicle import (
     trim_difference,
     yaw_damping,
 )
-from designopt_regulator.controllers.pid import UNUSUAL, is_unusual
+from designopt_regulator.vehicle.simulation import Loop, SimulatedRuns
+from designopt_regulator.vehicle.slip import longest_step, trim_slip
 
 Q = Quantity
 
@@ -76,7 +76,7 @@ class RefinedOutputs(VehicleOutputs, total=False):
 
 
 def refined_numbers(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> dict[str, float]:
-    """The values of `vehicle.plant` that a scenario's refinements change or add."""
+    """The values of `equations.plant` that a scenario's refinements change or add."""
     turning = 0.25 * numbers["turning"] * numbers["mass"] * GRAVITY * numbers["contact_length"]
     return {
         "stiction": scenario.get("yaw_stiction", 0.0) * turning,

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import InvalidDesign
-from designopt_regulator.carrier import soil
-from designopt_regulator.carrier.refinements import refined_numbers
-from designopt_regulator.carrier.soil import SoftGround
-from designopt_regulator.carrier.terrains import TERRAINS
-from designopt_regulator.carrier.vehicle import GRAVITY, Vehicle, VehicleNumbers, missing_force
+from designopt_regulator.vehicle import soil
+from designopt_regulator.vehicle.equations import GRAVITY, Vehicle, VehicleNumbers, missing_force
+from designopt_regulator.vehicle.refinements import refined_numbers
+from designopt_regulator.vehicle.soil import SoftGround
+from designopt_regulator.vehicle.terrains import TERRAINS
 
 _COEFFICIENTS = ("rolling", "turning", "adhesion")
 
 
 def numbers_in(scenario: Mapping[str, Any], v: Vehicle, soft_ground: SoftGround | None) -> dict[str, float]:
-    """The values of `vehicle.plant` for the vehicle `v` in a scenario; raises `InvalidDesign` for impossible ones."""
+    """The values of `equations.plant` for the vehicle `v` in a scenario; raises `InvalidDesign` for impossible ones."""
     mass = scenario.get("mass_factor", 1.0)
     numbers = {
         "mass": v.mass * mass,

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.plugin import Quantity
-from designopt_regulator.carrier import vehicle
-from designopt_regulator.carrier.compiled_step import CompiledLoops, compile_step
-from designopt_regulator.carrier.quality import SETTLED, Quality, Times, quality, trapezoids
-from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
-from designopt_regulator.carrier.step import Gain, Loops, MeasuredSignals, References, runge_kutta, sample
-from designopt_regulator.carrier.vehicle import State
 from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import PID, Law, Memory
+from designopt_regulator.vehicle import equations
+from designopt_regulator.vehicle.compiled_step import CompiledLoops, compile_step
+from designopt_regulator.vehicle.equations import State
+from designopt_regulator.vehicle.quality import SETTLED, Quality, Times, quality, trapezoids
+from designopt_regulator.vehicle.slip import SlippingMotion, trim_slip
+from designopt_regulator.vehicle.step import Gain, Loops, MeasuredSignals, References, runge_kutta, sample
 
 Loop = Literal["speed", "course"]
 
@@ -122,7 +122,7 @@ def whole_number(time: float, unit: float) -> int | None:
 
 
 def simulate(
-    plant: vehicle.VehicleNumbers,
+    plant: equations.VehicleNumbers,
     speed_regulator: PID,
     course_regulator: PID,
     manoeuvre: Manoeuvre,
@@ -207,7 +207,7 @@ class _Record(NamedTuple):
 
 
 def _setup(
-    plant: vehicle.VehicleNumbers,
+    plant: equations.VehicleNumbers,
     speed_regulator: PID,
     course_regulator: PID,
     manoeuvre: Manoeuvre,
@@ -219,14 +219,14 @@ def _setup(
     m, T, n = manoeuvre, speed_regulator.sample_time, len(plant)
     zeros = np.zeros(n)
     rate_loop = rate_loop or RateLoop(zeros, zeros)
-    trim, difference = vehicle.trim(plant, m.speed), vehicle.trim_difference(plant, m.speed)
+    trim, difference = equations.trim(plant, m.speed), equations.trim_difference(plant, m.speed)
     gain = None if schedule is None else Gain(np.full(n, schedule.reference_speed), np.full(n, schedule.min_speed))
     forces = [plant.max_force * (trim + side * difference) for side in (-1.0, 1.0)]
     start: State = (m.speed, zeros, zeros, *forces)
     if slips := bool(plant.shear_modulus.any()):
         start += tuple(m.speed / (1.0 - slip) for slip in trim_slip(plant, *forces))
     loops = Loops(
-        motion=SlippingMotion.of_vehicle(plant) if slips else vehicle.VehicleDynamics.of_vehicle(plant),
+        motion=SlippingMotion.of_vehicle(plant) if slips else equations.VehicleDynamics.of_vehicle(plant),
         speed=Law.with_settings(speed_regulator, m.speed),
         course=Law.with_settings(course_regulator, zeros),
         schedule=gain,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from designopt_regulator.carrier.vehicle import State, clip
 from designopt_regulator.controllers.pid import Law, Memory
+from designopt_regulator.vehicle.equations import State, clip
 
 
 class Gain(NamedTuple):
@@ -23,7 +23,7 @@ class Gain(NamedTuple):
 class Loops(NamedTuple):
     """All numbers of one closed loop, or of n side by side."""
 
-    motion: Any  # `vehicle.VehicleDynamics` or another statement of the equations of motion
+    motion: Any  # `equations.VehicleDynamics` or another statement of the equations of motion
     speed: Law
     course: Law
     schedule: Gain | None

@@ -1,7 +1,7 @@
 /* The closed loops of many vehicles, LANES rows side by side (see elementary.c, which comes before this text).
  *
- * carrier_sample, carrier_step and carrier_power come before this text, generated from
- * designopt_regulator.carrier.step and the equations of motion. NX states, NM numbers of the controllers' memory, NP
+ * vehicle_sample, vehicle_step and vehicle_power come before this text, generated from
+ * designopt_regulator.vehicle.step and the equations of motion. NX states, NM numbers of the controllers' memory, NP
  * numbers of a row, ND states that a measurement is made of (speed, yaw rate, course: the first three). Rows do not
  * touch each other: a row has the same bits in any company and any number of lanes. */
 
@@ -18,7 +18,7 @@ typedef struct {
  * course, which may be null. Out: motion (4, steps + 1) of speed, yaw rate, course and power; commands (4, samples) of
  * speed, speed before clipping, course, course before clipping; final (NX); ended, the sample at whose end the row had
  * diverged, or 0: what comes after it is left as it was. Returns 0 without memory. */
-int designopt_carrier(const designopt_plan *plan, const double *numbers, const double *start, const double *memory,
+int designopt_vehicle(const designopt_plan *plan, const double *numbers, const double *start, const double *memory,
                       const double *before, const double *after, const double *load, const long *delay,
                       const double *noise, double *motion, double *commands, double *final, long *ended) {
   const long samples = plan->samples, substeps = plan->substeps, nodes = samples * substeps + 1;
@@ -59,7 +59,7 @@ int designopt_carrier(const designopt_plan *plan, const double *numbers, const d
         }
       const real *sample_in[4] = {n, kept, seen, reference};
       real *sample_out[2] = {outputs, keep};
-      carrier_sample(sample_in, sample_out, 0, 0, 0);
+      vehicle_sample(sample_in, sample_out, 0, 0, 0);
       for (int i = 0; i < NM; i++) kept[i] = keep[i];
       for (int l = 0; l < lanes; l++)
         for (int i = 0; i < 4 && LANE(going, l); i++) commands[(4 * row[l] + i) * samples + k] = LANE(outputs[i], l);
@@ -77,13 +77,13 @@ int designopt_carrier(const designopt_plan *plan, const double *numbers, const d
           LANE(delayed[0], l) = LANE(forces[at], l);
           LANE(delayed[1], l) = LANE(forces[at + 1], l);
         }
-        carrier_power(power_in, power_out, 0, 0, 0);
+        vehicle_power(power_in, power_out, 0, 0, 0);
         const real shown[4] = {x[0], x[1], x[2], power};
         for (int l = 0; l < lanes; l++)
           for (int i = 0; i < 4 && LANE(going, l); i++) motion[(4 * row[l] + i) * nodes + node] = LANE(shown[i], l);
         const real *step_in[5] = {n, x, delayed, outside, &h};
         real *step_out[1] = {next};
-        carrier_step(step_in, step_out, 0, 0, 0);
+        vehicle_step(step_in, step_out, 0, 0, 0);
         for (int i = 0; i < NX; i++) x[i] = choose(going, next[i], x[i]);
       }
       real sum = none; /* 0, or NaN of what is not finite */
@@ -93,7 +93,7 @@ int designopt_carrier(const designopt_plan *plan, const double *numbers, const d
         if (LANE(going, l) && !LANE(tame, l)) ended[row[l]] = k + 1;
       going &= tame;
     }
-    carrier_power(power_in, power_out, 0, 0, 0);
+    vehicle_power(power_in, power_out, 0, 0, 0);
     const real last[4] = {x[0], x[1], x[2], power};
     for (int l = 0; l < lanes; l++) {
       for (int i = 0; i < 4; i++) motion[(4 * row[l] + i) * nodes + nodes - 1] = LANE(last[i], l);

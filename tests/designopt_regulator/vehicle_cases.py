@@ -1,10 +1,10 @@
-"""Vehicles, controllers and manoeuvres of the specification, sections 6.1 and 9.6, for the tests of the carrier."""
+"""Vehicles, controllers and manoeuvres of the specification, sections 6.1 and 9.6, for the tests of the vehicle."""
 
 import numpy as np
-from designopt_regulator.carrier.simulation import Manoeuvre, simulate
-from designopt_regulator.carrier.terrains import TERRAINS
-from designopt_regulator.carrier.vehicle import Vehicle, plant
 from designopt_regulator.controllers.pid import pid
+from designopt_regulator.vehicle.equations import Vehicle, plant
+from designopt_regulator.vehicle.simulation import Manoeuvre, simulate
+from designopt_regulator.vehicle.terrains import TERRAINS
 
 T = 0.05
 
