@@ -75,6 +75,6 @@ def _load_library(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL 
     library.interior_cost.restype = ctypes.c_double
     library.interior_history.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
     library.interior_history.restype = ctypes.POINTER(ctypes.c_double)
-    library.interior_unscale.argtypes = 5 * [ctypes.c_void_p]
-    library.interior_unscale.restype = None
+    library.interior_iterate.argtypes = 5 * [ctypes.c_void_p]
+    library.interior_iterate.restype = None
     return library

@@ -29,8 +29,11 @@ SEEN = 1e3
 def with_message(solution: Solution, options: Options, remark: str = "") -> Solution:
     """`solution` with the message for its status, and warnings; `remark` is information from the program."""
     facts = [*_facts(solution, options), *([remark] if remark else [])]
-    warnings = (*solution.warnings, *(_doubts(solution, options) if solution.success else ()))
-    return replace(solution, message=" ".join([solution.status.value, *facts]), warnings=warnings)
+    doubts = tuple(_doubts(solution, options)) if solution.success else ()
+    message = " ".join([solution.status.value, *facts])
+    if message == solution.message and not doubts:
+        return solution
+    return replace(solution, message=message, warnings=(*solution.warnings, *doubts))
 
 
 def _doubts(solution: Solution, options: Options) -> Iterator[str]:
