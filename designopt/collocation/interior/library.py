@@ -62,7 +62,7 @@ def _load_library(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL 
     if compiler is None:
         return None
     try:
-        library = load_library(source(), "the interior point method", lane_flags())
+        library = load_library(source(), "the interior point method", (*lane_flags(), "-O3"))
     except CompilerError as error:
         logger.warning("programs are solved with IPOPT instead: %s", error)
         return None

@@ -265,6 +265,6 @@ class Run:
         """The records, under IPOPT's names."""
         count = ctypes.c_int()
         at = self._method.code.interior_history(self._state, ctypes.byref(count))
-        numbers = at[: count.value * len(RECORDED)] if count.value else []
-        iterations = {name: numbers[j :: len(RECORDED)] for j, name in enumerate(RECORDED)}
+        records = np.frombuffer(ctypes.string_at(at, 8 * count.value * len(RECORDED))).reshape(-1, len(RECORDED))
+        iterations = dict(zip(RECORDED, records.T.copy(), strict=True))
         return {"iter_count": max(count.value - 1, 0), "iterations": iterations}

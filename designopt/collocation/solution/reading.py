@@ -26,7 +26,7 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import PerPoint, ProblemFunctions
 from designopt.collocation.transcription.functions.points import column
 from designopt.collocation.transcription.functions.samples import numeric_arguments
-from designopt.collocation.transcription.layout import TIMES, Layout
+from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
@@ -46,12 +46,9 @@ class Reader:
 
     def phase(self, i: int, x: Floats, parameters: Floats) -> PhaseValues:
         """Phase i at variables `x` (n,), not scaled, and the program's `parameters`."""
-        layout, point = self.layout.phases[i], self.problem_functions.points[i]
-        mesh, count = layout.mesh, len(layout.point)
-        constants = parameters[layout.constants : layout.signals]
-        signals = parameters[layout.signals : layout.numbers_end].reshape(count, -1)
-        fixed_times = iter(constants[len(point.constant_names) :])
-        t0, tf = (float(x[layout.times[t]] if t in layout.times else next(fixed_times)) for t in TIMES)
+        layout = self.layout.phases[i]
+        mesh = layout.mesh
+        constants, signals = layout.constants_and_signals(parameters)
         rates, path, integrands, outputs = self._of_points[i](
             layout.at_points(x), x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
         )
@@ -60,7 +57,7 @@ class Reader:
             if sample.phase == i and sample.kind == "sum":
                 arguments = numeric_arguments(sample, at, x, x[layout.theta], constants, parameters)
                 integrals[sample.number] = float(np.asarray(sample.values.map(at.count)(*arguments), float).sum())
-        return PhaseValues(constants, signals, t0, tf, rates, path, outputs, integrals)
+        return PhaseValues(constants, signals, *layout.times_at(x, constants), rates, path, outputs, integrals)
 
     def ends(self, phases: Sequence[PhaseValues], x: Floats) -> list[Any]:
         """The arguments of all functions of the ends."""
@@ -116,13 +113,10 @@ class SolutionReader:
             "scales": scales_by_name(reader.problem_functions, transcription),
         }
 
-    def solution(
-        self, end: SearchEnd, x: Floats, values: Sequence[PhaseValues] | None, facts: Mapping[str, Any]
-    ) -> Solution:
-        """The solution at the `end` of a search with variables `x` (n,), not scaled, where the phases have these
-        `values`, if already computed; `facts` are its other fields."""
+    def solution(self, end: SearchEnd, x: Floats, facts: Mapping[str, Any]) -> Solution:
+        """The solution at the `end` of a search with variables `x` (n,), not scaled; `facts` are its other fields."""
         reader, problem, transcription = self._reader, self._problem, self._transcription
-        values = values or [reader.phase(i, x, self._bounds.parameters) for i in range(len(problem.phases))]
+        values = [reader.phase(i, x, self._bounds.parameters) for i in range(len(problem.phases))]
         multipliers = NamedMultipliers(problem, transcription, self._bounds, x, end.iterate, values)
         objective, figures = reader.figures(values, x)
         rows = end.rows * transcription.row_scale

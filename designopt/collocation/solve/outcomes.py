@@ -57,12 +57,14 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
     for phase in solution.phases.values():
         for name, limits in phase.ends.items():
             scale = solution.scales[f"{phase.name}.{name}"]
-            largest = float(np.abs(phase.values[name]).max())
             bound = max(abs(low) if low == high else 0.0 for low, high in limits)
-            if 0.0 < max(largest, bound) < SEEN * options.tolerance * scale and bound:
+            if not 0.0 < bound < SEEN * options.tolerance * scale:
+                continue
+            largest = max(float(np.abs(phase.values[name]).max()), bound)
+            if largest < SEEN * options.tolerance * scale:
                 unit = f" {phase.units[name]}".rstrip()
                 yield (
-                    f"badly_scaled: {name} of {phase.name} stays below {max(largest, bound):.2g}{unit} but is solved to"
+                    f"badly_scaled: {name} of {phase.name} stays below {largest:.2g}{unit} but is solved to"
                     f" {options.tolerance:g} of {scale:.3g}{unit}; give it bounds or a scale of its own size"
                 )
 

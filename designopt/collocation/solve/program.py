@@ -16,10 +16,9 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.collocation.interior.search import NAME as OWN
 from designopt.collocation.linear.library import NAME
-from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.optimality.singular import SingularArcs
 from designopt.collocation.solution.reading import Reader, SolutionReader
-from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, PhaseValues, Solution, Status, versions
+from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution, Status, versions
 from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
@@ -322,7 +321,6 @@ class Program:
             active_bounds = without_idle_rows(transcription, bounds, x, self._search.rows(x, bounds))
             remark = over_constrained(variant.problem, active_bounds)
         arcs: tuple[Arc, ...] = ()
-        values: Sequence[PhaseValues] | None = None
         if remark:
             rows = self._search.rows(x, bounds)
             iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
@@ -333,7 +331,7 @@ class Program:
                 beside = self._solved_from_neighbour(active_bounds, end)
                 if beside is not end:
                     end, remark = beside, "The guess is a stationary point but not a minimum: restarted beside it."
-            end, arcs, values = self._continued_end(active_bounds, end)
+            end, arcs = self._continued_end(active_bounds, end)
         begin = time.perf_counter()
         variables = transcription.shift + transcription.scale * end.iterate.x
         if end.status is Status.INVALID_NUMBER:
@@ -359,7 +357,7 @@ class Program:
             "timing": timing,
         }
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
-            solution = variant.reader.solution(end, variables, values, facts)
+            solution = variant.reader.solution(end, variables, facts)
         timing["read"] = time.perf_counter() - begin
         return with_message(solution, self.options, remark)
 
@@ -368,21 +366,12 @@ class Program:
             return f"{OWN}, exact hessian, {NAME}"
         return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
-    def _continued_end(
-        self, bounds: ProgramBounds, end: End
-    ) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
-        """`end` with its optimisation error, continued if that is too large, its singular arcs, and the values already
-        read, if any."""
+    def _continued_end(self, bounds: ProgramBounds, end: End) -> tuple[End, tuple[Arc, ...]]:
+        """`end` with its optimisation error, continued if that is too large, and its singular arcs."""
         if not end.status.success:
-            return end, (), None
-        transcription = self.transcription
-        x = transcription.shift + transcription.scale * end.iterate.x
-        values = [self._reader.phase(i, x, bounds.parameters) for i in range(len(self.problem.phases))]
-        rows = end.iterate.constraint_multipliers / transcription.row_scale / transcription.cost_scale
-        multipliers = Multipliers(rows, np.empty(0))  # those of bounds do not enter it
-        arcs = self._singular_arcs.at(bounds, x, multipliers, values, end.cost / transcription.cost_scale)
-        last = finished(self._search, bounds, end, flat=bool(arcs))
-        return last, arcs, values if last.iterate is end.iterate else None
+            return end, ()
+        arcs = self._singular_arcs.at(bounds, end.iterate, end.rows, end.cost / self.transcription.cost_scale)
+        return finished(self._search, bounds, end, flat=bool(arcs)), arcs
 
     def _solved_from_neighbour(self, bounds: ProgramBounds, first_end: End) -> End:
         """The better of the given end and a solve from a point near a guess that the solver did not leave.

@@ -16,7 +16,6 @@ size times the last step.
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -278,9 +277,9 @@ def _size(end: End) -> float:
     """The size of the scaled cost: that at the end, unless it is near zero compared with the iterations; 1 if all were
     zero."""
     final_cost = abs(end.cost)
-    costs = [abs(cost) for cost in end.stats.get("iterations", {}).get("obj", [])]
-    is_near_zero = bool(costs) and not final_cost >= ZERO * max(costs)
-    size = max(final_cost, ZERO * statistics.median(costs)) if is_near_zero else final_cost
+    costs = np.abs(end.stats.get("iterations", {}).get("obj", []))
+    is_near_zero = len(costs) > 0 and not final_cost >= ZERO * costs.max()
+    size = max(final_cost, ZERO * float(np.median(costs))) if is_near_zero else final_cost
     return size if size > NOTHING else 1.0
 
 

@@ -6,13 +6,13 @@ There the first-order conditions determine the control not by the states and cos
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from designopt.arrays import Floats, Mask
 from designopt.collocation.solution.optimality.multipliers import Multipliers, path_blocks
-from designopt.collocation.solution.solution import Arc, PhaseValues
+from designopt.collocation.solution.solution import Arc, Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import PerPoint
 from designopt.collocation.transcription.transcription import Transcription
@@ -38,13 +38,10 @@ class SingularArcs:
         points = transcription.problem_functions.points
         self._phases = [_PhaseArcs(transcription, i) for i, point in enumerate(points) if point.nu]
 
-    def at(
-        self, bounds: ProgramBounds, x: Floats, multipliers: Multipliers, values: Sequence[PhaseValues], cost: float
-    ) -> tuple[Arc, ...]:
-        """Those at variables `x` (n,), not scaled, of a solution with the objective size `cost`."""
-        return tuple(
-            arc for phase in self._phases for arc in phase.at(bounds, x, multipliers, values[phase.number], cost)
-        )
+    def at(self, bounds: ProgramBounds, iterate: Iterate, rows: Floats, cost: float) -> tuple[Arc, ...]:
+        """Those of a solution with the objective size `cost` at an `iterate`, where the scaled constraints are `rows`
+        (m,)."""
+        return tuple(arc for phase in self._phases for arc in phase.at(bounds, iterate, rows, cost))
 
 
 class _PhaseArcs:
@@ -85,18 +82,18 @@ class _PhaseArcs:
         path = [block.rows for block in path_blocks(transcription, number)]
         self._path_rows = np.hstack(path) if path else np.empty((count, 0), np.int64)
 
-    def at(
-        self, bounds: ProgramBounds, x: Floats, multipliers: Multipliers, values: PhaseValues, cost: float
-    ) -> Iterator[Arc]:
+    def at(self, bounds: ProgramBounds, iterate: Iterate, rows: Floats, cost: float) -> Iterator[Arc]:
         """The arcs, as of `SingularArcs`."""
-        layout = self._layout
+        layout, transcription = self._layout, self._transcription
+        x = transcription.shift + transcription.scale * iterate.x
+        constants, signals = layout.constants_and_signals(bounds.parameters)
         at_points = layout.at_points(x)
-        arguments = (at_points, x[layout.theta], values.constants, values.signals, self._fractions[:, None])
-        curvature = self._curvature(arguments, multipliers, cost)
+        arguments = (at_points, x[layout.theta], constants, signals, self._fractions[:, None])
+        curvature = self._curvature(arguments, iterate.constraint_multipliers, cost)
         weighted = self._weighted
         if _is_definite(curvature[weighted]):
             return
-        normals = self._slopes(arguments, bounds, values)
+        normals = self._slopes(arguments, bounds, rows)
         on_bound = self._on_bound(bounds, at_points[:, self._point.nx :])
         if _bends_everywhere(curvature[weighted], normals[weighted], on_bound[weighted]):
             return
@@ -109,35 +106,40 @@ class _PhaseArcs:
         if not np.isfinite(bent).all():
             return
         sizes, directions = np.linalg.eigh(0.5 * (bent + bent.transpose(0, 2, 1)))
-        yield from self._flat_arcs((self._weights > 0.0) & (sizes[:, 0] < FLAT), directions, values)
+        flat = (self._weights > 0.0) & (sizes[:, 0] < FLAT)
+        yield from self._flat_arcs(flat, directions, *layout.times_at(x, constants))
 
-    def _flat_arcs(self, flat: Mask, directions: Floats, values: PhaseValues) -> Iterator[Arc]:
+    def _flat_arcs(self, flat: Mask, directions: Floats, t0: float, tf: float) -> Iterator[Arc]:
         """Stretches of `flat` (points,) that are long enough, with the controls of the flattest of the `directions`."""
         point, mesh = self._point, self._layout.mesh
-        times = values.t0 + self._fractions * values.duration
+        times = t0 + self._fractions * (tf - t0)
         names = point.names[point.nx + point.ns : point.nx + point.ns + point.nu]
         steps = max(scheme.steps for scheme in mesh.schemes)
         for a, b in _stretches(flat):
-            if b - a <= LONGER * steps + 1 or times[b - 1] - times[a] < SHARE * values.duration:
+            if b - a <= LONGER * steps + 1 or times[b - 1] - times[a] < SHARE * (tf - t0):
                 continue
             shares = np.abs(directions[a:b, point.ns : point.ns + point.nu, 0]).max(axis=0)
             arc_controls = tuple(n for n, share in zip(names, shares, strict=True) if share > 0.1) or tuple(names)
             yield Arc(self._phase.name, arc_controls, float(times[a]), float(times[b - 1]))
 
-    def _curvature(self, arguments: tuple[Floats, ...], multipliers: Multipliers, cost: float) -> Floats:
+    def _curvature(self, arguments: tuple[Floats, ...], constraint_multipliers: Floats, cost: float) -> Floats:
         """The Hessian of the Lagrangian (points, n, n) in scaled variables, per share of the time and relative to the
         cost."""
         count, n = self._scale.shape
         curvature = np.zeros((count, n, n))
         if len(self._entries):
-            mu = multipliers.by_point(self._transcription, self.number) if self._has_multipliers else 0.0
+            mu: Floats | float = 0.0
+            if self._has_multipliers:
+                transcription = self._transcription
+                by_row = constraint_multipliers / transcription.row_scale / transcription.cost_scale
+                mu = Multipliers(by_row, np.empty(0)).by_point(transcription, self.number)
             [numbers] = self._hessian(*arguments, mu, self._weights[:, None])
             with np.errstate(over="ignore", invalid="ignore"):  # of a failed solve; values not finite are skipped
                 numbers = numbers[:, self._entries] * (self._factors / max(abs(cost), 1e-300))
             curvature[:, self._rows, self._columns] = curvature[:, self._columns, self._rows] = numbers
         return curvature
 
-    def _slopes(self, arguments: tuple[Floats, ...], bounds: ProgramBounds, values: PhaseValues) -> Floats:
+    def _slopes(self, arguments: tuple[Floats, ...], bounds: ProgramBounds, rows: Floats) -> Floats:
         """Derivatives (points, rows, n) of equations and path constraints by scaled variables; zero where a path
         constraint is not active."""
         count, n = self._scale.shape
@@ -147,7 +149,8 @@ class _PhaseArcs:
             slopes[:, self._slope_rows, self._slope_columns] = numbers[:, self._slope_entries] * self._slope_factors
         if self._paths:
             low, high = bounds.row_low[self._path_rows], bounds.row_high[self._path_rows]
-            at_limit = (values.path <= low + NEAR) | (values.path >= high - NEAR)
+            path = rows[self._path_rows]  # they are not scaled
+            at_limit = (path <= low + NEAR) | (path >= high - NEAR)
             slopes[:, -self._paths :] *= at_limit[:, :, None]
         return slopes
 
