@@ -62,7 +62,7 @@ def _load_library(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL 
     if compiler is None:
         return None
     try:
-        library = load_library(source(), "the interior point method", lane_flags())
+        library = load_library(source(), "the interior point method", (*lane_flags(), "-O3"))
     except CompilerError as error:
         logger.warning("programs are solved with IPOPT instead: %s", error)
         return None
@@ -75,6 +75,6 @@ def _load_library(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL 
     library.interior_cost.restype = ctypes.c_double
     library.interior_history.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
     library.interior_history.restype = ctypes.POINTER(ctypes.c_double)
-    library.interior_unscale.argtypes = 5 * [ctypes.c_void_p]
-    library.interior_unscale.restype = None
+    library.interior_iterate.argtypes = 5 * [ctypes.c_void_p]
+    library.interior_iterate.restype = None
     return library

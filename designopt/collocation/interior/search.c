@@ -192,9 +192,18 @@ int interior_run(Interior *t, double tolerance, double constraint_tolerance, dou
     return found < 0 ? STOPPED : LOST;
 }
 
-/* Multipliers, and the gradient of cost and equations with them, as those of the program that is not scaled. */
-void interior_unscale(Interior *t, double *y, double *zl, double *zu, double *gradient) {
-    for (int i = 0; i < t->g.m; i++) y[i] = t->g.y[i] * t->row_scale[i] / t->cost_scale;
-    for (int i = 0; i < t->g.n; i++) zl[i] = t->g.zl[i] / t->cost_scale, zu[i] = t->g.zu[i] / t->cost_scale;
-    for (int i = 0; i < t->g.free; i++) gradient[i] = t->dual[i] / t->cost_scale;
+/* The iterate of the program that is not scaled: variables within the limits that were given, multipliers of their limits
+   and of all rows, and the gradient of cost and equations. Fixed variables and rows without limits stay as they are. Cost
+   and rows are evaluated there. */
+void interior_iterate(Interior *t, double *x, double *bounds, double *rows, double *gradient) {
+    const SearchData *g = &t->g;
+    for (int i = 0; i < g->free; i++) {
+        int k = g->column[i];
+        x[k] = g->x[i] < t->low[i] ? t->low[i] : g->x[i] > t->up[i] ? t->up[i] : g->x[i];
+        bounds[k] = g->zu[i] / t->cost_scale - g->zl[i] / t->cost_scale;
+        gradient[k] = t->dual[i] / t->cost_scale;
+    }
+    for (int i = 0; i < g->m; i++) rows[g->equation[i]] = g->y[i] * t->row_scale[i] / t->cost_scale;
+    memcpy(g->all, x, (size_t)g->columns * sizeof(double));
+    evaluated(t, VALUES);
 }

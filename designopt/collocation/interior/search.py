@@ -10,18 +10,18 @@ Hessian and Jacobian. If the search fails, IPOPT starts from the same guess.
 from __future__ import annotations
 
 import ctypes
-import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats, Mask
 from designopt.collocation.interior import library
-from designopt.collocation.interior.functions import SLOPES, VALUES, ProgramFunctions
+from designopt.collocation.interior.functions import SLOPES, ProgramFunctions
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
@@ -126,6 +126,19 @@ KAPPA_EARLY = 100.0
 SECOND_BELOW = 1e-5
 
 
+@dataclass(frozen=True, eq=False)
+class SearchSetup:
+    """What all searches with the same limits share: Newton's equations; the variables (n,), where fixed ones have their
+    values; the input of a search; its numbers before it begins, those of `library.OF_RUN` one behind the other, each
+    from one of the `ends` on."""
+
+    structure: KKTStructure
+    fixed_values: Floats
+    data: library.SearchData
+    numbers: Floats
+    ends: tuple[int, ...]
+
+
 class Interior:
     """The method for a program, with the compiled `code`."""
 
@@ -134,6 +147,7 @@ class Interior:
         self.functions = ProgramFunctions(transcription)
         self.evaluate = library.EVALUATE(self.functions.evaluate)
         self._structures: dict[tuple[bytes, ...], KKTStructure] = {}
+        self._setups: WeakKeyDictionary[ProgramBounds, SearchSetup] = WeakKeyDictionary()
 
     def structure(self, bounds: ProgramBounds) -> KKTStructure:
         """Newton's equations of the program with limits `bounds`; the last structure is cached."""
@@ -143,48 +157,56 @@ class Interior:
             self._structures = {key: structure(self.transcription, *masks)}
         return self._structures[key]
 
+    def setup(self, bounds: ProgramBounds) -> SearchSetup:
+        """The setup of searches with limits `bounds`, computed once."""
+        if bounds not in self._setups:
+            self._setups[bounds] = self._new_setup(bounds)
+        return self._setups[bounds]
 
-class Run:
-    """One search within `program_bounds` from scaled variables `x`, with or without `multipliers`, to one tolerance and
-    then to a smaller one."""
-
-    def __init__(
-        self, method: Interior, program_bounds: ProgramBounds, x: Floats, warm_iterate: Iterate | None
-    ) -> None:
-        transcription, self._method, self._bounds = method.transcription, method, program_bounds
-        self._s = s = method.structure(program_bounds)
-        warm, free, m = warm_iterate is not None, len(s.column), len(s.equation)
-        low, high = transcription.box(program_bounds)
-        row_low, row_high = transcription.row_box(program_bounds)
-        # one piece of memory, which the search reads and writes
-        self._numbers = np.zeros(2 * m + 5 * s.n)
-        ends = [0, m, m + s.n, m + 2 * s.n, m + 3 * s.n, 2 * m + 3 * s.n, 2 * m + 4 * s.n, len(self._numbers)]
-        pieces = [self._numbers[a:b] for a, b in itertools.pairwise(ends)]
-        self._value, self._low, self._up, self._x, self._y, self._zl, self._zu = pieces
-        self._box = low[s.column], high[s.column]  # limits may be passed within rounding errors
-        self._low[:free], self._up[:free] = self._box
-        self._value[:] = row_low[s.equation]
-        if s.n > free:
-            rows = s.equation[s.slack_row]
-            self._low[free:], self._up[free:] = row_low[rows], row_high[rows]
-            self._value[s.slack_row] = 0.0
-        self._fixed_values = np.where(program_bounds.low < program_bounds.high, 0.0, low)
-        self._x[:free] = x[s.column]
-        if warm_iterate is not None:
-            self._y[:] = warm_iterate.constraint_multipliers[s.equation]
-            bound_multipliers = np.concatenate([warm_iterate.bound_multipliers[s.column], self._y[s.slack_row]])
-            self._zl[:], self._zu[:] = np.maximum(-bound_multipliers, 0.0), np.maximum(bound_multipliers, 0.0)
-        functions = method.functions
-        address = self._numbers.ctypes.data
+    def _new_setup(self, bounds: ProgramBounds) -> SearchSetup:
+        transcription, functions, s = self.transcription, self.functions, self.structure(bounds)
+        free, m = len(s.column), len(s.equation)
+        (low, high), (row_low, row_high) = transcription.box(bounds), transcription.row_box(bounds)
+        slacks = s.equation[s.slack_row]
+        values = row_low[s.equation]
+        values[s.slack_row] = 0.0
+        limits = [low[s.column], row_low[slacks], high[s.column], row_high[slacks]]
+        numbers = np.concatenate([values, *limits, np.zeros(3 * s.n + m)])
         data = library.SearchData(
             n=s.n, free=free, m=m, columns=transcription.layout.size,
             rows=len(transcription.row_scale), nz=len(s.row),
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
             **s.addresses, **functions.addresses,
-            **{name: address + 8 * begin for name, begin in zip(library.OF_RUN, ends, strict=False)},
-            evaluate=method.evaluate, calls=functions.calls,
-            barrier=BARRIER[warm], push=PUSH[warm], kappa_early=KAPPA_EARLY, second_below=SECOND_BELOW, warm=warm,
+            evaluate=self.evaluate, kappa_early=KAPPA_EARLY, second_below=SECOND_BELOW,
         )  # fmt: skip
+        ends = (0, m, m + s.n, m + 2 * s.n, m + 3 * s.n, 2 * m + 3 * s.n, 2 * m + 4 * s.n)
+        return SearchSetup(s, np.where(bounds.low < bounds.high, 0.0, low), data, numbers, ends)
+
+
+class Run:
+    """One search within `program_bounds` from scaled variables `x`, with or without the multipliers of `warm_iterate`,
+    to one tolerance and then to a smaller one. Raises `MemoryError`."""
+
+    def __init__(
+        self, method: Interior, program_bounds: ProgramBounds, x: Floats, warm_iterate: Iterate | None
+    ) -> None:
+        self._method, self._bounds, self._setup = method, program_bounds, method.setup(program_bounds)
+        s, data, warm = self._setup.structure, self._setup.data, warm_iterate is not None
+        self._numbers = numbers = self._setup.numbers.copy()  # which the search reads and writes
+        _, _, _, at_x, at_y, at_zl, at_zu = self._setup.ends
+        self._x = numbers[at_x : at_x + len(s.column)]
+        self._x[:] = x[s.column]
+        if warm_iterate is not None:
+            y = warm_iterate.constraint_multipliers[s.equation]
+            bound_multipliers = np.concatenate([warm_iterate.bound_multipliers[s.column], y[s.slack_row]])
+            numbers[at_y:at_zl] = y
+            numbers[at_zl:at_zu], numbers[at_zu:] = (
+                np.maximum(-bound_multipliers, 0.0), np.maximum(bound_multipliers, 0.0),
+            )  # fmt: skip
+        address = numbers.ctypes.data
+        for name, begin in zip(library.OF_RUN, self._setup.ends, strict=True):
+            setattr(data, name, address + 8 * begin)
+        data.calls, data.barrier, data.push, data.warm = method.functions.calls, BARRIER[warm], PUSH[warm], warm
         self._has_begun = False
         self._state = method.code.interior_new(ctypes.byref(data))
         if not self._state:
@@ -200,11 +222,11 @@ class Run:
         """Continue to the `tolerance` of multipliers and the violation `constraint_tolerance`, up to `limit` iterations
         in total, or until it stalls within the tolerance `acceptable`. `stops` is tested in every iteration.
         Raises the exceptions of the functions."""
-        functions = self._method.functions
-        functions.x[:], functions.p[:] = self._fixed_values, self._bounds.parameters
+        functions, s = self._method.functions, self._setup.structure
+        functions.x[:], functions.p[:] = self._setup.fixed_values, self._bounds.parameters
         functions.row_factors[:] = 0.0
         functions.stops, functions.error = stops, None
-        functions.x[self._s.column] = self._x[: len(self._s.column)]
+        functions.x[s.column] = self._x
         if functions.user is not self and self._has_begun:  # the current derivatives belong to another search
             functions.evaluate(SLOPES)
         functions.user, self._has_begun = self, True
@@ -230,32 +252,19 @@ class Run:
     def iterate(self) -> tuple[Iterate, Floats, Floats]:
         """The iterate with the multipliers of all rows and variables; the rows (m,) and the gradient (n,) of cost and
         constraints there, for variables that are not fixed."""
-        s, transcription = self._s, self._method.transcription
-        free, m, size = len(s.column), len(s.equation), transcription.layout.size
-        numbers = np.empty(m + 2 * s.n + free)
-        y, zl, zu, slopes = numbers[:m], numbers[m : m + s.n], numbers[m + s.n : m + 2 * s.n], numbers[m + 2 * s.n :]
+        functions, n = self._method.functions, len(self._setup.fixed_values)
+        numbers, gradient = np.zeros(2 * n + len(functions.g)), np.zeros(n)
+        numbers[:n] = self._setup.fixed_values
         address = numbers.ctypes.data
-        self._method.code.interior_unscale(
-            self._state, address, address + 8 * m, address + 8 * (m + s.n), address + 8 * (m + 2 * s.n)
+        self._method.code.interior_iterate(
+            self._state, address, address + 8 * n, address + 16 * n, gradient.ctypes.data
         )
-        x, rows, bounds, gradient = (
-            self._fixed_values.copy(),
-            np.zeros(len(transcription.row_scale)),
-            *np.zeros((2, size)),
-        )
-        x[s.column] = np.minimum(np.maximum(self._x[:free], self._box[0]), self._box[1])
-        rows[s.equation] = y
-        bounds[s.column] = zu[:free] - zl[:free]
-        gradient[s.column] = slopes
-        functions = self._method.functions
-        functions.x[:] = x
-        functions.evaluate(VALUES)
-        return Iterate(x, rows, bounds), functions.g.copy(), gradient
+        return Iterate(numbers[:n], numbers[2 * n :], numbers[n : 2 * n]), functions.g.copy(), gradient
 
     def stats(self) -> Mapping[str, Any]:
         """The records, under IPOPT's names."""
         count = ctypes.c_int()
         at = self._method.code.interior_history(self._state, ctypes.byref(count))
-        numbers = at[: count.value * len(RECORDED)] if count.value else []
-        iterations = {name: numbers[j :: len(RECORDED)] for j, name in enumerate(RECORDED)}
+        records = np.frombuffer(ctypes.string_at(at, 8 * count.value * len(RECORDED))).reshape(-1, len(RECORDED))
+        iterations = dict(zip(RECORDED, records.T.copy(), strict=True))
         return {"iter_count": max(count.value - 1, 0), "iterations": iterations}

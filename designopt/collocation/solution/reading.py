@@ -26,7 +26,7 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import PerPoint, ProblemFunctions
 from designopt.collocation.transcription.functions.points import column
 from designopt.collocation.transcription.functions.samples import numeric_arguments
-from designopt.collocation.transcription.layout import TIMES, Layout
+from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
@@ -46,12 +46,9 @@ class Reader:
 
     def phase(self, i: int, x: Floats, parameters: Floats) -> PhaseValues:
         """Phase i at variables `x` (n,), not scaled, and the program's `parameters`."""
-        layout, point = self.layout.phases[i], self.problem_functions.points[i]
-        mesh, count = layout.mesh, len(layout.point)
-        constants = parameters[layout.constants : layout.signals]
-        signals = parameters[layout.signals : layout.numbers_end].reshape(count, -1)
-        fixed_times = iter(constants[len(point.constant_names) :])
-        t0, tf = (float(x[layout.times[t]] if t in layout.times else next(fixed_times)) for t in TIMES)
+        layout = self.layout.phases[i]
+        mesh = layout.mesh
+        constants, signals = layout.constants_and_signals(parameters)
         rates, path, integrands, outputs = self._of_points[i](
             layout.at_points(x), x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
         )
@@ -60,7 +57,7 @@ class Reader:
             if sample.phase == i and sample.kind == "sum":
                 arguments = numeric_arguments(sample, at, x, x[layout.theta], constants, parameters)
                 integrals[sample.number] = float(np.asarray(sample.values.map(at.count)(*arguments), float).sum())
-        return PhaseValues(constants, signals, t0, tf, rates, path, outputs, integrals)
+        return PhaseValues(constants, signals, *layout.times_at(x, constants), rates, path, outputs, integrals)
 
     def ends(self, phases: Sequence[PhaseValues], x: Floats) -> list[Any]:
         """The arguments of all functions of the ends."""
@@ -96,111 +93,120 @@ class SearchEnd(Protocol):
     def stats(self) -> Mapping[str, Any]: ...
 
 
-def read_solution(
-    reader: Reader,
-    problem: TrajectoryProblem,
-    transcription: Transcription,
-    bounds: ProgramBounds,
-    end: SearchEnd,
-    timing: Mapping[str, float],
-    values: Sequence[PhaseValues] | None = None,
-) -> Solution:
-    """The solution of `problem` at the `end` of a search, where the phases have these `values`, if already computed."""
-    problem_functions, iterate = reader.problem_functions, end.iterate
-    x = transcription.shift + transcription.scale * iterate.x
-    values = values or [reader.phase(i, x, bounds.parameters) for i in range(len(problem.phases))]
-    multipliers = NamedMultipliers(problem, transcription, bounds, x, iterate, values)
-    phases = {
-        phase.name: _phase(i, problem, transcription, bounds, x, of_phase, multipliers)
-        for i, (phase, of_phase) in enumerate(zip(problem.phases, values, strict=True))
-    }
-    objective, figures = reader.figures(values, x)
-    parameters = transcription.layout.parameters
-    constraints = _constraints(problem, transcription, bounds, end.rows, values)
-    return Solution(
-        status=end.status,
-        message=end.status.value,
-        objective=objective,
-        terms={name: figures[name] for name in problem.terms},
-        figures={name: figures[name] for name in problem.figures},
-        phases=phases,
-        parameters={name: float(x[k]) for name, k in parameters.items()},
-        parameter_bounds={name: bounds.box(k) for name, k in parameters.items()},
-        parameter_units={v.name: v.unit for v in problem.variables},
-        parameter_multipliers=LazyMapping(multipliers.parameter_multipliers),
-        violation=constraints.violation,
-        iterations=int(end.stats.get("iter_count", 0)),
-        history=_history(end.stats, transcription.cost_scale),
-        timing=timing,
-        iterate=iterate,
-        constraints=constraints,
-        multipliers=LazyMapping(multipliers.limit_multipliers),
-        data_sensitivity=LazyMapping(multipliers.data_multipliers),
-        scales=scales_by_name(problem_functions, transcription),
-    )
+class SolutionReader:
+    """Reads the ends of searches for a `problem` within `bounds` as solutions; what these share is computed once."""
+
+    def __init__(
+        self, reader: Reader, problem: TrajectoryProblem, transcription: Transcription, bounds: ProgramBounds
+    ) -> None:
+        self._reader, self._problem, self._transcription, self._bounds = reader, problem, transcription, bounds
+        self._outputs = [
+            {v.name: j for j, v in enumerate(point.outputs) if v.name not in point.names}
+            for point in reader.problem_functions.points
+        ]
+        self._of_phases = [_phase_fields(i, problem, transcription, bounds) for i in range(len(problem.phases))]
+        self._of_constraints, self._limited_integrals = _constraint_fields(problem, transcription, bounds)
+        parameters = transcription.layout.parameters
+        self._of_program: dict[str, Any] = {
+            "parameter_bounds": {name: bounds.box(k) for name, k in parameters.items()},
+            "parameter_units": {v.name: v.unit for v in problem.variables},
+            "scales": scales_by_name(reader.problem_functions, transcription),
+        }
+
+    def solution(self, end: SearchEnd, x: Floats, facts: Mapping[str, Any]) -> Solution:
+        """The solution at the `end` of a search with variables `x` (n,), not scaled; `facts` are its other fields."""
+        reader, problem, transcription = self._reader, self._problem, self._transcription
+        values = [reader.phase(i, x, self._bounds.parameters) for i in range(len(problem.phases))]
+        multipliers = NamedMultipliers(problem, transcription, self._bounds, x, end.iterate, values)
+        objective, figures = reader.figures(values, x)
+        rows = end.rows * transcription.row_scale
+        for row, phase, number in self._limited_integrals:
+            rows[row] = values[phase].integrals[number]
+        constraints = ConstraintValues(values=rows, **self._of_constraints)
+        return Solution(
+            status=end.status,
+            message=end.status.value,
+            objective=objective,
+            terms={name: figures[name] for name in problem.terms},
+            figures={name: figures[name] for name in problem.figures},
+            phases={phase.name: self._phase(i, x, values[i], multipliers) for i, phase in enumerate(problem.phases)},
+            parameters={name: float(x[k]) for name, k in transcription.layout.parameters.items()},
+            parameter_multipliers=LazyMapping(multipliers.parameter_multipliers),
+            violation=constraints.violation,
+            iterations=int(end.stats.get("iter_count", 0)),
+            history=_history(end.stats, transcription.cost_scale),
+            iterate=end.iterate,
+            constraints=constraints,
+            multipliers=LazyMapping(multipliers.limit_multipliers),
+            data_sensitivity=LazyMapping(multipliers.data_multipliers),
+            **self._of_program,
+            **facts,
+        )
+
+    def _phase(self, i: int, x: Floats, values: PhaseValues, multipliers: NamedMultipliers) -> PhaseSolution:
+        layout, point = self._transcription.layout.phases[i], self._reader.problem_functions.points[i]
+        phase, mesh, of_phase = self._problem.phases[i], layout.mesh, self._of_phases[i]
+        all_points, rates, outputs = layout.at_points(x).copy(), values.rates, values.outputs
+        if mesh.first:
+            first = mesh.left[None, :]
+            all_points, rates, outputs = (
+                np.vstack([first @ of_collocated[: first.shape[1]], of_collocated])
+                for of_collocated in (all_points, rates, outputs)
+            )
+            all_points[: mesh.first, : point.nx] = x[layout.states[: mesh.first]]
+        rates = rates / values.duration
+        return PhaseSolution(
+            name=phase.name,
+            mesh=mesh,
+            t0=values.t0,
+            tf=values.tf,
+            times=values.t0 + mesh.fractions * values.duration,
+            values={
+                **dict(zip(point.names, all_points.T, strict=True)),
+                **{name: outputs[:, j] for name, j in self._outputs[i].items()},
+            },
+            rates=dict(zip(point.names[: point.nx], rates.T, strict=True)),
+            path=dict(zip(of_phase["path_limits"], values.path.T, strict=True)),
+            integrals=dict(zip(phase.integrals, values.integrals.tolist(), strict=True)),
+            costates=LazyMapping(lambda: multipliers.state_multipliers(i)),
+            end_multipliers=LazyMapping(lambda: multipliers.end_multipliers(i)),
+            bound_multipliers=LazyMapping(lambda: multipliers.bound_multipliers(i)),
+            path_multipliers=LazyMapping(lambda: multipliers.path_multipliers(i)),
+            **of_phase,
+        )
 
 
-def _phase(
-    i: int,
-    problem: TrajectoryProblem,
-    transcription: Transcription,
-    program_bounds: ProgramBounds,
-    x: Floats,
-    point_values: PhaseValues,
-    multipliers: NamedMultipliers,
-) -> PhaseSolution:
+def _phase_fields(
+    i: int, problem: TrajectoryProblem, transcription: Transcription, program_bounds: ProgramBounds
+) -> dict[str, Any]:
+    """Fields of the solution of phase i that do not depend on its values: kinds, units and limits."""
     phase, layout, point = problem.phases[i], transcription.layout.phases[i], transcription.problem_functions.points[i]
-    mesh, system = layout.mesh, phase.system
+    system = phase.system
     tables: list[tuple[Kind, Any]] = [
         ("state", system.states),
         ("unknown", point.form.unknowns if point.form else ()),
         ("control", system.controls),
         ("algebraic", system.algebraic),
+        ("output", [v for v in point.outputs if v.name not in point.names]),
     ]
-    outputs = [(j, v) for j, v in enumerate(point.outputs) if v.name not in point.names]
-    all_points, rates, at_outputs = layout.at_points(x).copy(), point_values.rates, point_values.outputs
-    if mesh.first:
-        first = mesh.left[None, :]
-        all_points, rates, at_outputs = (
-            np.vstack([first @ of_collocated[: first.shape[1]], of_collocated])
-            for of_collocated in (all_points, rates, at_outputs)
-        )
-        all_points[: mesh.first, : point.nx] = x[layout.states[: mesh.first]]
-    rates = rates / point_values.duration
     bounds, ends = {}, {}
     for j, name in enumerate(point.names):
         inner = layout.point[0, j]
         if j < point.nx:
             states = layout.states[:, j]
-            inner = states[1 if mesh.slots > 2 else 0]
+            inner = states[1 if layout.mesh.slots > 2 else 0]
             ends[name] = program_bounds.box(states[0]), program_bounds.box(states[-1])
         bounds[name] = program_bounds.box(inner)
         if not isinstance(phase.held_controls.get(name, 0), int):  # the boxes of its points are its values
             bounds[name] = phase.ranges[name]
-    names = [name for block in path_blocks(transcription, i) for name in block.names]
-    return PhaseSolution(
-        name=phase.name,
-        mesh=mesh,
-        t0=point_values.t0,
-        tf=point_values.tf,
-        times=point_values.t0 + mesh.fractions * point_values.duration,
-        values={
-            **{name: all_points[:, j] for j, name in enumerate(point.names)},
-            **{v.name: at_outputs[:, j] for j, v in outputs},
-        },
-        rates={v.name: rates[:, j] for j, v in enumerate(system.states)},
-        kinds={v.name: kind for kind, table in tables for v in table} | {v.name: "output" for _, v in outputs},
-        units={v.name: v.unit for _, table in tables for v in table} | {v.name: v.unit for _, v in outputs},
-        bounds=bounds,
-        ends=ends,
-        path=dict(zip(names, point_values.path.T, strict=True)),
-        path_limits={n: (phase.path[_stem(n)].low, phase.path[_stem(n)].high) for n in names},
-        integrals=dict(zip(phase.integrals, point_values.integrals.tolist(), strict=True)),
-        costates=LazyMapping(lambda: multipliers.state_multipliers(i)),
-        end_multipliers=LazyMapping(lambda: multipliers.end_multipliers(i)),
-        bound_multipliers=LazyMapping(lambda: multipliers.bound_multipliers(i)),
-        path_multipliers=LazyMapping(lambda: multipliers.path_multipliers(i)),
-    )
+    path_names = [name for block in path_blocks(transcription, i) for name in block.names]
+    return {
+        "kinds": {v.name: kind for kind, table in tables for v in table},
+        "units": {v.name: v.unit for _, table in tables for v in table},
+        "bounds": bounds,
+        "ends": ends,
+        "path_limits": {n: (phase.path[_stem(n)].low, phase.path[_stem(n)].high) for n in path_names},
+    }
 
 
 def _stem(name: str) -> str:
@@ -208,17 +214,15 @@ def _stem(name: str) -> str:
     return name.split("[")[0]
 
 
-def _constraints(
-    problem: TrajectoryProblem,
-    transcription: Transcription,
-    bounds: ProgramBounds,
-    rows: Floats,
-    of_points: Sequence[PhaseValues],
-) -> ConstraintValues:
-    """All constraints, not scaled. The program limits an integral by the box of a variable that equals it; here the
-    limits stand at the row of the integral."""
-    units = []
-    values, low, high = rows * transcription.row_scale, bounds.row_low.copy(), bounds.row_high.copy()
+def _constraint_fields(
+    problem: TrajectoryProblem, transcription: Transcription, bounds: ProgramBounds
+) -> tuple[dict[str, Any], list[tuple[int, int, int]]]:
+    """Fields of `ConstraintValues` other than the values; the row, phase and number of each integral with a limit.
+
+    The program limits an integral by the box of a variable that equals it; here the limits stand at the row of the
+    integral, whose value is the integral."""
+    units, limited_integrals = [], []
+    low, high = bounds.row_low.copy(), bounds.row_high.copy()
     for block in transcription.blocks:
         phase = problem.phases[block.phase]
         tables: Mapping[str, Mapping[str, Any]] = {
@@ -237,11 +241,13 @@ def _constraints(
             and stated_block
             and (math.isfinite(stated_block.low) or math.isfinite(stated_block.high))
         ):
-            number = list(phase.integrals).index(block.names[0])
-            values[block.first], low[block.first], high[block.first] = (
-                of_points[block.phase].integrals[number], stated_block.low, stated_block.high,
-            )  # fmt: skip
-    return ConstraintValues(transcription.blocks, tuple(units), values, low, high, transcription.row_scale)
+            limited_integrals.append((block.first, block.phase, list(phase.integrals).index(block.names[0])))
+            low[block.first], high[block.first] = stated_block.low, stated_block.high
+    fields = {
+        "blocks": transcription.blocks, "units": tuple(units), "low": low, "high": high,
+        "scale": transcription.row_scale,
+    }  # fmt: skip
+    return fields, limited_integrals
 
 
 def scales_by_name(functions: ProblemFunctions, transcription: Transcription) -> dict[str, float]:

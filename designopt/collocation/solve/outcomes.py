@@ -29,8 +29,11 @@ SEEN = 1e3
 def with_message(solution: Solution, options: Options, remark: str = "") -> Solution:
     """`solution` with the message for its status, and warnings; `remark` is information from the program."""
     facts = [*_facts(solution, options), *([remark] if remark else [])]
-    warnings = (*solution.warnings, *(_doubts(solution, options) if solution.success else ()))
-    return replace(solution, message=" ".join([solution.status.value, *facts]), warnings=warnings)
+    doubts = tuple(_doubts(solution, options)) if solution.success else ()
+    message = " ".join([solution.status.value, *facts])
+    if message == solution.message and not doubts:
+        return solution
+    return replace(solution, message=message, warnings=(*solution.warnings, *doubts))
 
 
 def _doubts(solution: Solution, options: Options) -> Iterator[str]:
@@ -54,12 +57,14 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
     for phase in solution.phases.values():
         for name, limits in phase.ends.items():
             scale = solution.scales[f"{phase.name}.{name}"]
-            largest = float(np.abs(phase.values[name]).max())
             bound = max(abs(low) if low == high else 0.0 for low, high in limits)
-            if 0.0 < max(largest, bound) < SEEN * options.tolerance * scale and bound:
+            if not 0.0 < bound < SEEN * options.tolerance * scale:
+                continue
+            largest = max(float(np.abs(phase.values[name]).max()), bound)
+            if largest < SEEN * options.tolerance * scale:
                 unit = f" {phase.units[name]}".rstrip()
                 yield (
-                    f"badly_scaled: {name} of {phase.name} stays below {max(largest, bound):.2g}{unit} but is solved to"
+                    f"badly_scaled: {name} of {phase.name} stays below {largest:.2g}{unit} but is solved to"
                     f" {options.tolerance:g} of {scale:.3g}{unit}; give it bounds or a scale of its own size"
                 )
 

@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from reprlib import repr as short
 from typing import Any, Literal, get_args
@@ -16,10 +16,9 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.collocation.interior.search import NAME as OWN
 from designopt.collocation.linear.library import NAME
-from designopt.collocation.solution.optimality.multipliers import Multipliers
-from designopt.collocation.solution.optimality.singular import singular_arcs
-from designopt.collocation.solution.reading import Reader, read_solution
-from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, PhaseValues, Solution, Status, versions
+from designopt.collocation.solution.optimality.singular import SingularArcs
+from designopt.collocation.solution.reading import Reader, SolutionReader
+from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution, Status, versions
 from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
@@ -64,6 +63,18 @@ BESIDE, LOWER = 0.1, 1e-6
 #: Scale of free times after a failure, as a share of the guessed duration: inertia corrections then let times change
 #: little.
 SHARE_OF_DURATION = 0.005
+
+
+@dataclass(eq=False)
+class Variant:
+    """A `problem` with the expressions of a program, and what all solves of it share: limits, the fields of solutions
+    that do not depend on their values, and, once computed, the scaled variables (n,) where a search without a guess
+    starts."""
+
+    problem: TrajectoryProblem
+    bounds: ProgramBounds
+    reader: SolutionReader
+    start: Floats | None = None
 
 
 class Program:
@@ -117,6 +128,7 @@ class Program:
         self.timing = {"model": ready - begin, "compile": compile_end - ready, "build": build_time}
         self._search = Search(self.transcription, options)
         self._conditioning: Conditioning | None = None
+        self._variant: Variant | None = None  # the last one
         # functions and the solver keep their work in memory that threads must not share
         self._lock = threading.Lock()
 
@@ -132,6 +144,10 @@ class Program:
     def sparsity(self) -> Sparsity:
         """Sparsity patterns of the derivatives of the program."""
         return sparsity(self.transcription)
+
+    @cached_property
+    def _singular_arcs(self) -> SingularArcs:
+        return SingularArcs(self.transcription)
 
     @cached_property
     def _linear_solver(self) -> str:
@@ -234,10 +250,7 @@ class Program:
     def _solve(
         self, problem: TrajectoryProblem, guess: Guess | None, warm: Warm, previous: Solution | None, cold: Start
     ) -> Solution:
-        transcription = self.transcription
-        if problem is not self.problem:
-            check_expressions(self.problem_functions, problem)
-        program_bounds = boxes(self.problem_functions, problem, transcription.layout, transcription.blocks)
+        variant = self._variant_of(problem)
         if warm not in get_args(Warm):
             raise ValueError(f"warm must be one of {', '.join(get_args(Warm))}, not '{warm}'")
         if warm != "none" and previous is None:
@@ -246,18 +259,36 @@ class Program:
             self._check_size(previous)
             x = previous.iterate.x
         else:
-            start = guess or (Guess.from_solution(previous) if previous else Guess())
-            x = (
-                self._first(problem, transcription.layout, program_bounds, start) - transcription.shift
-            ) / transcription.scale
+            x = self._start(variant, guess or (Guess.from_solution(previous) if previous else None))
         # the result of a solve has passed the test for stationary points
         from_guess = previous is None and not any(
             isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values()
         )
         multipliers = previous.iterate if warm == "full" and previous else None
         if warm == "near":
-            multipliers = Iterate(x, np.zeros(len(transcription.row_scale)), np.zeros(len(x)))
-        return self._run(problem, program_bounds, x, multipliers, cold, from_guess)
+            multipliers = Iterate(x, np.zeros(len(self.transcription.row_scale)), np.zeros(len(x)))
+        return self._run(variant, x, multipliers, cold, from_guess)
+
+    def _variant_of(self, problem: TrajectoryProblem) -> Variant:
+        """The variant with the numbers of `problem`; that of the last solve, if it is the same problem."""
+        if self._variant is None or self._variant.problem is not problem:
+            if problem is not self.problem:
+                check_expressions(self.problem_functions, problem)
+            transcription = self.transcription
+            bounds = boxes(self.problem_functions, problem, transcription.layout, transcription.blocks)
+            self._variant = Variant(problem, bounds, SolutionReader(self._reader, problem, transcription, bounds))
+        return self._variant
+
+    def _start(self, variant: Variant, guess: Guess | None) -> Floats:
+        """The scaled variables (n,) at `guess`."""
+        if guess is None and variant.start is not None:
+            return variant.start
+        transcription = self.transcription
+        x = self._first(variant.problem, transcription.layout, variant.bounds, guess or Guess())
+        x = (x - transcription.shift) / transcription.scale
+        if guess is None and not any(phase.start for phase in variant.problem.phases):
+            variant.start = x
+        return x
 
     def _check_size(self, previous: Solution) -> None:
         transcription = self.transcription
@@ -280,25 +311,16 @@ class Program:
                     x[layout.integrals[phase, number]] = np.nan_to_num(value)
         return x
 
-    def _run(
-        self,
-        problem: TrajectoryProblem,
-        bounds: ProgramBounds,
-        x: Floats,
-        warm: Iterate | None,
-        cold: Start,
-        from_guess: bool,
-    ) -> Solution:
-        transcription = self.transcription
+    def _run(self, variant: Variant, x: Floats, warm: Iterate | None, cold: Start, from_guess: bool) -> Solution:
+        transcription, bounds = self.transcription, variant.bounds
         if self._conditioning is None:
             self._conditioning = conditioning(transcription, x, bounds.parameters)
         active_bounds, remark = bounds, ""
         if bounds.equality_count > bounds.free_count:
             x = np.clip(x, *self._search.transcription.box(bounds))
             active_bounds = without_idle_rows(transcription, bounds, x, self._search.rows(x, bounds))
-            remark = over_constrained(problem, active_bounds)
+            remark = over_constrained(variant.problem, active_bounds)
         arcs: tuple[Arc, ...] = ()
-        values: Sequence[PhaseValues] | None = None
         if remark:
             rows = self._search.rows(x, bounds)
             iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
@@ -309,34 +331,34 @@ class Program:
                 beside = self._solved_from_neighbour(active_bounds, end)
                 if beside is not end:
                     end, remark = beside, "The guess is a stationary point but not a minimum: restarted beside it."
-            end, arcs, values = self._continued_end(active_bounds, end)
+            end, arcs = self._continued_end(active_bounds, end)
         begin = time.perf_counter()
-        timing = {**self.timing, "solve": end.seconds, "check": 0.0}
-        with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
-            solution = read_solution(self._reader, problem, transcription, bounds, end, timing, values)
+        variables = transcription.shift + transcription.scale * end.iterate.x
         if end.status is Status.INVALID_NUMBER:
-            remark = invalid_number(
-                self._reader, transcription.shift + transcription.scale * end.iterate.x, bounds.parameters
-            ) or ("All functions are finite at the last iterate: it happened at a point that the search tried.")
+            remark = invalid_number(self._reader, variables, bounds.parameters) or (
+                "All functions are finite at the last iterate: it happened at a point that the search tried."
+            )
         elif end.status is Status.FAILED:
             remark = f"IPOPT reports {end.stats['return_status']}."
-        variables = transcription.shift + transcription.scale * end.iterate.x
-        solution = replace(
-            solution,
-            optimisation_error=end.error,
-            singular_arcs=arcs,
-            warnings=(
+        timing = {**self.timing, "solve": end.seconds, "check": 0.0}
+        facts = {
+            "optimisation_error": end.error,
+            "singular_arcs": arcs,
+            "warnings": (
                 *self.warnings,
                 *self._conditioning.warnings,
                 *([CONSTANT_COST] if transcription.constant_cost else []),
                 *(beyond_tables(self._reader, variables, bounds.parameters) if end.status.success else ()),
             ),
-            scaling_range=(self._conditioning.smallest, self._conditioning.largest),
-            solver=self._solver_name(end),
-            versions=versions(),
-            seed=self.options.seed,
-            timing={**timing, "read": time.perf_counter() - begin},
-        )
+            "scaling_range": (self._conditioning.smallest, self._conditioning.largest),
+            "solver": self._solver_name(end),
+            "versions": versions(),
+            "seed": self.options.seed,
+            "timing": timing,
+        }
+        with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
+            solution = variant.reader.solution(end, variables, facts)
+        timing["read"] = time.perf_counter() - begin
         return with_message(solution, self.options, remark)
 
     def _solver_name(self, end: End) -> str:
@@ -344,21 +366,12 @@ class Program:
             return f"{OWN}, exact hessian, {NAME}"
         return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
-    def _continued_end(
-        self, bounds: ProgramBounds, end: End
-    ) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
-        """`end` with its optimisation error, continued if that is too large, its singular arcs, and the values already
-        read, if any."""
+    def _continued_end(self, bounds: ProgramBounds, end: End) -> tuple[End, tuple[Arc, ...]]:
+        """`end` with its optimisation error, continued if that is too large, and its singular arcs."""
         if not end.status.success:
-            return end, (), None
-        transcription = self.transcription
-        x = transcription.shift + transcription.scale * end.iterate.x
-        values = [self._reader.phase(i, x, bounds.parameters) for i in range(len(self.problem.phases))]
-        rows = end.iterate.constraint_multipliers / transcription.row_scale / transcription.cost_scale
-        multipliers = Multipliers(rows, np.empty(0))  # those of bounds do not enter it
-        arcs = tuple(singular_arcs(transcription, bounds, x, multipliers, values, end.cost / transcription.cost_scale))
-        last = finished(self._search, bounds, end, flat=bool(arcs))
-        return last, arcs, values if last.iterate is end.iterate else None
+            return end, ()
+        arcs = self._singular_arcs.at(bounds, end.iterate, end.rows, end.cost / self.transcription.cost_scale)
+        return finished(self._search, bounds, end, flat=bool(arcs)), arcs
 
     def _solved_from_neighbour(self, bounds: ProgramBounds, first_end: End) -> End:
         """The better of the given end and a solve from a point near a guess that the solver did not leave.

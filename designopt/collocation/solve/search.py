@@ -16,7 +16,6 @@ size times the last step.
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -122,8 +121,9 @@ class Search:
             end = None
             if interior_run is not None:
                 end = self._continuation(interior_run, self.options.tolerance, self.options.tolerance, stopping)
-                seconds = 0.0 if self.options.time_limit is None else time.perf_counter() - begin
-                start = start._replace(iterations=interior_run.iterations, seconds=seconds)
+                if end is None:
+                    seconds = 0.0 if self.options.time_limit is None else time.perf_counter() - begin
+                    start = start._replace(iterations=interior_run.iterations, seconds=seconds)
             if end is None:
                 end = self._by_ipopt(bounds, x, multipliers, start, stopping)
                 stats = end.stats if interior_run is None else joint_statistics(interior_run.stats(), end.stats)
@@ -242,28 +242,30 @@ def optimisation_error(search: Search, bounds: ProgramBounds, end: End, *, flat:
     iterate = end.iterate
     size = _size(end)
     bend = 0.0 if flat else size / len(iterate.x)
-    columns = _gaps(iterate.x, iterate.bound_multipliers, *search.transcription.box(bounds), bend)
-    rows = _gaps(end.rows, iterate.constraint_multipliers, *search.transcription.row_box(bounds), bend)
+    columns, rows = _gaps(end, *search.transcription.limits(bounds), bend)
     gradient = search.gradient(bounds, iterate) if end.gradient is None else end.gradient
     left = np.abs(gradient + iterate.bound_multipliers)[bounds.low < bounds.high].sum()
     step = _last(end.stats.get("iterations", {}), "d_norm")
     return float((columns + rows + left * step) / size)
 
 
-def _gaps(values: Floats, multipliers: Floats, low: Floats, high: Floats, bend: float) -> float:
-    """Gains promised by the multipliers (k,) of limits that `values` (k,) do not touch.
+def _gaps(end: End, low: Floats, high: Floats, bend: float) -> tuple[float, float]:
+    """Gains promised by the multipliers of limits that variables do not touch, and of those that rows do not; `low` and
+    `high` (n + m,) are the limits of both.
 
     A cost with the curvature `bend` in each value has its minimum before a distant limit; with zero curvature it has
     not.
     """
-    limit = np.where(multipliers > 0.0, high, low)
-    distance = np.abs(values - limit)
+    iterate = end.iterate
+    values = np.concatenate([iterate.x, end.rows])
+    multipliers = np.concatenate([iterate.bound_multipliers, iterate.constraint_multipliers])
+    distance = np.abs(values - np.where(multipliers > 0.0, high, low))
     is_counted = np.isfinite(distance) & (multipliers != 0.0)
     size, distance = np.abs(multipliers[is_counted]), distance[is_counted]
-    equal = (low == high)[is_counted]
     if bend > 0.0:
-        distance = np.where(equal, distance, np.minimum(distance, size / bend))
-    return float((size * distance).sum())
+        distance = np.where((low == high)[is_counted], distance, np.minimum(distance, size / bend))
+    gaps, count = size * distance, np.count_nonzero(is_counted[: len(iterate.x)])
+    return float(gaps[:count].sum()), float(gaps[count:].sum())
 
 
 def _last(history: Mapping[str, Any], name: str) -> float:
@@ -275,9 +277,9 @@ def _size(end: End) -> float:
     """The size of the scaled cost: that at the end, unless it is near zero compared with the iterations; 1 if all were
     zero."""
     final_cost = abs(end.cost)
-    costs = [abs(cost) for cost in end.stats.get("iterations", {}).get("obj", [])]
-    is_near_zero = bool(costs) and not final_cost >= ZERO * max(costs)
-    size = max(final_cost, ZERO * statistics.median(costs)) if is_near_zero else final_cost
+    costs = np.abs(end.stats.get("iterations", {}).get("obj", []))
+    is_near_zero = len(costs) > 0 and not final_cost >= ZERO * costs.max()
+    size = max(final_cost, ZERO * float(np.median(costs))) if is_near_zero else final_cost
     return size if size > NOTHING else 1.0
 
 

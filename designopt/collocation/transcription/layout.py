@@ -47,6 +47,17 @@ class PhaseLayout:
         follow each other."""
         return x[int(self.point[0, 0]) : int(self.point[-1, -1]) + 1].reshape(self.point.shape)
 
+    def constants_and_signals(self, parameters: Floats) -> tuple[Floats, Floats]:
+        """The constants (nc,) of all points and the signals (points, ns), as views of the program's `parameters`."""
+        signals = parameters[self.signals : self.numbers_end].reshape(len(self.point), -1)
+        return parameters[self.constants : self.signals], signals
+
+    def times_at(self, x: Floats, constants: Floats) -> tuple[float, float]:
+        """t0 and tf (s) at the program's variables `x`; fixed ones are the last `constants`."""
+        fixed_times = iter(constants[len(constants) - len(TIMES) + len(self.times) :])
+        t0, tf = (float(x[self.times[t]] if t in self.times else next(fixed_times)) for t in TIMES)
+        return t0, tf
+
     def at_ends(self, x: Floats) -> tuple[Floats, Floats]:
         """All variables of a point (nw,) at both ends, of the program's variables `x`.
 

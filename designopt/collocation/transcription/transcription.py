@@ -128,24 +128,28 @@ class Transcription:
 
     def box(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
         """Lower and upper limits (n,) of the scaled variables."""
-        return self._scaled_bounds(bounds)[:2]
+        low, high = self.limits(bounds)
+        return low[: self.layout.size], high[: self.layout.size]
 
     def row_box(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
         """Lower and upper limits (m,) of the scaled rows."""
-        return self._scaled_bounds(bounds)[2:]
+        low, high = self.limits(bounds)
+        return low[self.layout.size :], high[self.layout.size :]
 
-    def _scaled_bounds(self, bounds: ProgramBounds) -> tuple[Floats, Floats, Floats, Floats]:
+    def limits(self, bounds: ProgramBounds) -> tuple[Floats, Floats]:
+        """Lower and upper limits (n + m,) of the scaled variables, then of the scaled rows."""
         if bounds not in self._of_bounds:
-            variables = [(limits - self.shift) / self.scale for limits in (bounds.low, bounds.high)]
-            rows = [limits / self.row_scale for limits in (bounds.row_low, bounds.row_high)]
-            for limits in (*variables, *rows):
-                limits.flags.writeable = False
-            self._of_bounds[bounds] = (variables[0], variables[1], rows[0], rows[1])
+            low, high = (
+                np.concatenate([(of_variables - self.shift) / self.scale, of_rows / self.row_scale])
+                for of_variables, of_rows in ((bounds.low, bounds.row_low), (bounds.high, bounds.row_high))
+            )
+            low.flags.writeable = high.flags.writeable = False
+            self._of_bounds[bounds] = low, high
         return self._of_bounds[bounds]
 
     @cached_property
-    def _of_bounds(self) -> WeakKeyDictionary[ProgramBounds, tuple[Floats, Floats, Floats, Floats]]:
-        """The scaled limits of variables and rows, as long as the bounds exist."""
+    def _of_bounds(self) -> WeakKeyDictionary[ProgramBounds, tuple[Floats, Floats]]:
+        """The scaled limits, as long as the bounds exist."""
         return WeakKeyDictionary()
 
 

@@ -154,7 +154,7 @@ def test_switches_and_regular_controls_are_not_singular(name: str) -> None:
 
 def test_curvature_beyond_all_sizes_is_no_arc_and_no_warning() -> None:
     """Of a failed solve whose cost is nothing."""
-    assert not _bends_everywhere(np.full((1, 1, 1), 1e305), np.ones((1, 1, 1)))
+    assert not _bends_everywhere(np.full((1, 1, 1), 1e305), np.ones((1, 1, 1)), np.zeros((1, 1), bool))
 
 
 def test_the_control_that_is_singular_is_reported_from_the_one_that_is_not() -> None:

@@ -3,6 +3,7 @@ point for many points."""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Mapping, Sequence
@@ -227,8 +228,9 @@ class PerPoint:
 
     def __init__(self, function: Any, count: int) -> None:
         symbols = [ca.MX.sym(f"of_points{k}", function.size1_in(k), count) for k in range(function.n_in())]
-        every = SideBySide(symbols, count)
-        results = [map_side_by_side(function, every)] if function.n_out() == 1 else function.map(count)(*symbols)
+        sizes = [function.size1_out(k) for k in range(function.n_out())]
+        rows = map_side_by_side(_joined(function), SideBySide(symbols, count))
+        results = ca.vertsplit(rows, [0, *itertools.accumulate(sizes)])
         point_function = ca.Function("of_points", symbols, [ca.densify(result) for result in results])
         self._arguments = [np.zeros((count, each.shape[0])) for each in symbols]
         self._results = [np.zeros((count, point_function.size1_out(k))) for k in range(point_function.n_out())]
@@ -250,6 +252,15 @@ class PerPoint:
                 argument[...] = values
             self._call()
             return [result.copy() for result in self._results]
+
+
+def _joined(function: Any) -> Any:
+    """The function with all results (one column each) below each other."""
+    if function.n_out() == 1:
+        return function
+    symbols = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
+    results = [ca.densify(result) for result in function.call(symbols, True)]
+    return ca.Function(function.name(), symbols, [ca.vertcat(*results)])
 
 
 #: Points per call. CasADi's map takes 0.2 us for each, the operations of a small function a tenth of that.
