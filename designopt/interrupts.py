@@ -49,15 +49,21 @@ class HostHandlers(ContextDecorator):
             signal.signal(number, handler)
 
 
-class _DeferredHandler:
-    """Calls the host's handler, later if CasADi would lose its exception."""
+Handler = Callable[[int, FrameType | None], Any]
 
-    def __init__(self, host: Callable[[int, FrameType | None], Any]) -> None:
+
+class _DeferredHandler:
+    """Calls the host's handler, later if CasADi would lose its exception; or the `receiver` of a solver that runs."""
+
+    def __init__(self, host: Handler) -> None:
         self.host = host
+        self.receiver: Handler | None = None
         self._waits = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not _is_lost(frame):
+        if self.receiver is not None:
+            self.receiver(number, frame)
+        elif not _is_lost(frame):
             self.host(number, frame)
         elif not self._waits:
             self._waits = True
@@ -71,8 +77,9 @@ class _DeferredHandler:
 
 
 def handler_of_host(handler: Any) -> Any:
-    """The handler of a signal that was installed before `HostHandlers`, from the present one."""
-    return handler.host if isinstance(handler, _DeferredHandler) else handler
+    """The handler of a signal that was installed before `HostHandlers`, or by a solver that runs, from the present
+    one."""
+    return handler.receiver or handler.host if isinstance(handler, _DeferredHandler) else handler
 
 
 class StopRequests:
@@ -102,14 +109,20 @@ class StopRequests:
                 before = signal.getsignal(number)
                 if callable(before):
                     self._before[number] = before, handler_of_host(before)
+                if isinstance(before, _DeferredHandler):
+                    before.receiver = self._receive
+                elif callable(before):
                     signal.signal(number, self._receive)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, (handler, _) in self._before.items():
-            signal.signal(number, handler)
+        for number, (handler, host) in self._before.items():
+            if isinstance(handler, _DeferredHandler):
+                handler.receiver = None if host is handler.host else host
+            else:
+                signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         _, host = self._before[number]

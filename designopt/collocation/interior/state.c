@@ -71,13 +71,18 @@ static double smaller(double a, double b) { return a < b || b != b ? a : b; }
 static int has_low(const Interior *t, int i) { return t->g.low[i] > -HUGE_NUMBER; }
 static int has_up(const Interior *t, int i) { return t->g.up[i] < HUGE_NUMBER; }
 
+/* The largest size; not a number if one is none. Sizes are compared as integers, which have the same order: many at once,
+   and those that are not numbers are the largest. */
 static double largest_of(const double *v, int n) {
-    double found = 0.0;
+    int64_t found = 0, bits;
     for (int i = 0; i < n; i++) {
-        if (!(fabs(v[i]) <= found)) found = fabs(v[i]);
-        if (found != found) return found;
+        memcpy(&bits, v + i, sizeof(bits));
+        bits &= INT64_MAX;
+        if (bits > found) found = bits;
     }
-    return found;
+    double largest;
+    memcpy(&largest, &found, sizeof(largest));
+    return largest;
 }
 
 static double sum_of(const double *v, int n) {

@@ -35,7 +35,7 @@ static int values_at(Interior *t, const double *v, double *f, double *c) {
     for (int i = 0; i < g->m; i++) c[i] = g->g[g->equation[i]] - g->value[i];
     for (int k = g->free; k < g->n; k++) c[g->slack_row[k - g->free]] -= v[k];
     for (int i = 0; i < g->m; i++) c[i] *= t->row_scale[i];
-    return isfinite(*f) && isfinite(sum_of(c, g->m));
+    return isfinite(*f) && isfinite(largest_of(c, g->m));
 }
 
 /* Gradient and Jacobian at the point that was last asked for; those of fixed variables have to be finite too. */
@@ -43,7 +43,7 @@ static int slopes_there(Interior *t) {
     const SearchData *g = &t->g;
     if (evaluated(t, SLOPES)) return -1;
     for (int i = 0; i < g->free; i++) t->slopes[i] = t->cost_scale * g->gradient[g->column[i]];
-    return isfinite(sum_of(g->gradient, g->columns) + sum_of(g->jacobian, g->j_all));
+    return isfinite(largest_of(g->gradient, g->columns)) && isfinite(largest_of(g->jacobian, g->j_all));
 }
 
 static double jacobian_at(const Interior *t, int k) {
@@ -84,7 +84,7 @@ static int find_matrix(Interior *t, int curved) {
         *g->cost_factor = t->cost_scale;
         for (int i = 0; i < g->m; i++) g->row_factors[g->equation[i]] = t->row_scale[i] * g->y[i];
         if (evaluated(t, CURVATURE)) return -1;
-        if (!isfinite(sum_of(g->hessian, g->w_all))) return 0;
+        if (!isfinite(largest_of(g->hessian, g->w_all))) return 0;
         for (int k = 0; k < g->w_count; k++) t->k[g->w_to[k]] = g->hessian[g->w_from[k]];
     }
     for (int k = 0; k < g->j_count; k++) t->k[g->j_to[k]] = jacobian_at(t, k);

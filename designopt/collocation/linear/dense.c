@@ -81,6 +81,7 @@ static double largest_beside(const Front *t, int from, int j, int but) {
         double size = fabs(column[k]);
         if (size > largest && k != but) largest = size;
     }
+    if (k >= t->m) return largest;
     Lanes sizes = {0.0};
     for (; k < t->m; k += LANES) {
         LaneBits bits = (LaneBits)AT(column + k) & INT64_MAX, is_larger = (Lanes)bits > sizes;

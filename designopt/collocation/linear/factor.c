@@ -142,7 +142,7 @@ static Front new_front(Reals *work, int m, int own) {
         int from = lanes_of(k > TILE ? k - TILE : 0);
         if (from < ld) memset(f + k * ld + from, 0, (size_t)(ld - from) * sizeof(double));
     }
-    for (int k = 0; k < PANEL; k++) memset(front.w + k * (ld + TILE) + ld, 0, TILE * sizeof(double));
+    for (int k = 0; k < PANEL && k < own; k++) memset(front.w + k * (ld + TILE) + ld, 0, TILE * sizeof(double));
     return front;
 }
 

@@ -17,7 +17,7 @@ from small_motions import unending
 
 from designopt.collocation import Options, Program, Status, TrajectoryProblem, solve, solve_design
 from designopt.collocation.solve import search
-from designopt.interrupts import StopRequests
+from designopt.interrupts import StopRequests, handler_of_host
 
 pytestmark = pytest.mark.usefixtures("silent")
 
@@ -41,7 +41,7 @@ def interrupted(number=signal.SIGINT):
 
 def taken_over(number=signal.SIGINT):
     """Whether the solver receives the signal."""
-    return isinstance(getattr(signal.getsignal(number), "__self__", None), StopRequests)
+    return isinstance(getattr(handler_of_host(signal.getsignal(number)), "__self__", None), StopRequests)
 
 
 def test_a_request_to_stop_ends_the_solve_with_its_last_iterate(handled):
@@ -174,12 +174,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 import small_motions
 from designopt.collocation import Options, Program
-from designopt.interrupts import StopRequests
+from designopt.interrupts import StopRequests, handler_of_host
 program = Program(small_motions.unending(), Options(max_iterations=10**6))
 def say_when_the_solver_has_taken_over():
     watched = 0  # times in a row, longer than the first search takes before IPOPT is built
     while watched < 100:
-        in_charge = isinstance(getattr(signal.getsignal(signal.SIGINT), "__self__", None), StopRequests)
+        handler = handler_of_host(signal.getsignal(signal.SIGINT))
+        in_charge = isinstance(getattr(handler, "__self__", None), StopRequests)
         watched = watched + 1 if in_charge else 0
         time.sleep(0.005)
     print("solving", flush=True)

@@ -3,7 +3,6 @@ point for many points."""
 
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
 from collections.abc import Mapping, Sequence
@@ -227,13 +226,18 @@ class PerPoint:
     """`function` for `count` points: a row of each argument and of each result for each point."""
 
     def __init__(self, function: Any, count: int) -> None:
-        symbols = [ca.MX.sym(f"of_points{k}", function.size1_in(k), count) for k in range(function.n_in())]
-        sizes = [function.size1_out(k) for k in range(function.n_out())]
-        rows = map_side_by_side(_joined(function), SideBySide(symbols, count))
-        results = ca.vertsplit(rows, [0, *itertools.accumulate(sizes)])
-        point_function = ca.Function("of_points", symbols, [ca.densify(result) for result in results])
-        self._arguments = [np.zeros((count, each.shape[0])) for each in symbols]
-        self._results = [np.zeros((count, point_function.size1_out(k))) for k in range(point_function.n_out())]
+        if not all(function.sparsity_out(k).is_dense() for k in range(function.n_out())):
+            symbols = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
+            results = [ca.densify(result) for result in function.call(symbols)]
+            function = ca.Function(function.name(), symbols, results)
+        self._count = rows = count
+        if is_mapped_in_blocks(function, count):  # the last one may be longer than the points
+            blocks = -(-count // BLOCK)
+            point_function, rows = function.map(BLOCK).expand().map(blocks), BLOCK * blocks
+        else:
+            point_function = function.map(count)
+        self._arguments = [np.zeros((rows, function.size1_in(k))) for k in range(function.n_in())]
+        self._results = [np.zeros((rows, function.size1_out(k))) for k in range(function.n_out())]
         buffer: Any
         buffer, self._call = point_function.buffer()
         self._buffer = buffer  # memory used by the call
@@ -249,18 +253,9 @@ class PerPoint:
         """The results (count, rows) at arguments (count, rows), or (rows,) for all points."""
         with self._lock:
             for argument, values in zip(self._arguments, arguments, strict=True):
-                argument[...] = values
+                argument[: self._count] = values
             self._call()
-            return [result.copy() for result in self._results]
-
-
-def _joined(function: Any) -> Any:
-    """The function with all results (one column each) below each other."""
-    if function.n_out() == 1:
-        return function
-    symbols = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
-    results = [ca.densify(result) for result in function.call(symbols, True)]
-    return ca.Function(function.name(), symbols, [ca.vertcat(*results)])
+            return [result[: self._count].copy() for result in self._results]
 
 
 #: Points per call. CasADi's map takes 0.2 us for each, the operations of a small function a tenth of that.
@@ -289,11 +284,16 @@ class SideBySide:
         return [first for first, _ in self._parts], [last for _, last in self._parts]
 
 
+def is_mapped_in_blocks(function: Any, count: int) -> bool:
+    """Whether a function of one point is called faster for blocks of the `count` points."""
+    return bool(count >= BLOCK and function.is_a("SXFunction") and function.n_nodes() <= SMALL)
+
+
 def map_side_by_side(function: Any, points: SideBySide) -> Any:
     """The results (rows, count), side by side, of a function with one result at all `points`."""
     count = points.count
     blocks, remainder = divmod(count, BLOCK)
-    if not blocks or not function.is_a("SXFunction") or function.n_nodes() > SMALL:
+    if not is_mapped_in_blocks(function, count):
         return function.map(count)(*points.arguments)
     block = function.map(BLOCK).expand()
     mapped_blocks = block.map(blocks) if blocks > 1 else block
