@@ -79,13 +79,13 @@ def most_frequent_end(result: Result) -> str:
         return ""
     ((status, number),) = Counter(record.status for record in failures).most_common(1)
     message = next((record.message for record in failures if record.status == status), "")
-    first = first_sentences(message, LONGEST)
+    first = first_sentences(message)
     share = f"{number} of {len(result.programs())}"
     return f"Most frequent end of a program: {status}, {share}" + (f", the first: {first}" if first else "")
 
 
-def first_sentences(message: str, length: int) -> str:
-    """The first sentences of a program's message, at least one, in about `length` letters."""
+def first_sentences(message: str) -> str:
+    """The first sentences of a program's message, at least one, in about `LONGEST` letters."""
     sentences = re.split(r"(?<=\.) (?=[A-Z])", message)
-    complete = [n for n in range(1, len(sentences) + 1) if len(" ".join(sentences[:n])) <= length]
+    complete = [n for n in range(1, len(sentences) + 1) if len(" ".join(sentences[:n])) <= LONGEST]
     return " ".join(sentences[: max([1, *complete])])

@@ -18,7 +18,7 @@ from designopt.files import InputFileError
 from designopt.plugin.calling import calling
 from designopt.printable import one_line
 from designopt.report.labels import design_names, display_scales, listed, number
-from designopt.report.no_design import LONGEST, first_sentences, most_frequent_end
+from designopt.report.no_design import first_sentences, most_frequent_end
 from designopt.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _uncertain(result: Result) -> list[str]:
         return []
     error = best.figures.get("program(error_estimate)")
     size = "" if error is None else f" with an error estimate of {error:.1e}"
-    return [f"the best program ended as {best.status}{size}: {first_sentences(best.message, LONGEST).rstrip('.')}"]
+    return [f"the best program ended as {best.status}{size}: {first_sentences(best.message).rstrip('.')}"]
 
 
 def diagnosis(result: Result) -> list[str]:

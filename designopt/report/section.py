@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 #: First rows of a long table of figures that are not folded.
 UNFOLDED = 10
+#: First notes below a section that are not folded.
+SHOWN_NOTES = 6
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,8 @@ class Section:
     on_request: bool = False
 
 
-def with_folded_rest(section: Section, notes: Sequence[str], limit: int = 6) -> Section:
-    """The section with the first `limit` of the `notes` shown, and the others folded."""
-    remainder = notes[limit:]
+def with_folded_rest(section: Section, notes: Sequence[str]) -> Section:
+    """The section with the first `SHOWN_NOTES` of the `notes` shown, and the others folded."""
+    remainder = notes[SHOWN_NOTES:]
     details = ((f"{len(remainder)} more notes", "\n".join(remainder)),) if remainder else ()
-    return replace(section, notes=(*section.notes, *notes[:limit]), details=(*section.details, *details))
+    return replace(section, notes=(*section.notes, *notes[:SHOWN_NOTES]), details=(*section.details, *details))

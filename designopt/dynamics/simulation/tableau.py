@@ -62,9 +62,9 @@ def _lower(*rows: tuple[float, ...]) -> Floats:
     return matrix
 
 
-def _zeros(*values: float, stages: int) -> Floats:
-    """`values`, then zeros up to `stages`."""
-    return np.array(values + (0.0,) * (stages - len(values)))
+def _row(*values: float) -> Floats:
+    """(6,) the `values` of the first stages, and zeros of the others."""
+    return np.array(values + (0.0,) * (6 - len(values)))
 
 
 #: RODAS: order 4(3), 6 stages, L-stable and stiffly accurate, dense output of order 3. Hairer & Wanner (1996), section
@@ -75,7 +75,7 @@ RODAS = RosenbrockMethod(
     dense_order=3,
     gamma=0.25,
     alpha=np.array([0.0, 0.386, 0.21, 0.63, 1.0, 1.0]),
-    gamma_sum=_zeros(0.25, -0.1043, 0.1035, -0.3620000000000023e-01, stages=6),
+    gamma_sum=_row(0.25, -0.1043, 0.1035, -0.3620000000000023e-01),
     a=_lower(
         (1.544,),
         (0.9466785280815826, 0.2557011698983284),
@@ -92,12 +92,8 @@ RODAS = RosenbrockMethod(
     ),
     m=np.array([1.221224509226641, 6.019134481288629, 12.53708332932087, -0.6878860361058950, 1.0, 1.0]),
     e=np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
-    d2=_zeros(
-        10.12623508344586, -7.487995877610167, -34.80091861555747, -7.992771707568823, 1.025137723295662, stages=6
-    ),
-    d3=_zeros(
-        -0.6762803392801253, 6.087714651680015, 16.43084320892478, 24.76722511418386, -6.594389125716872, stages=6
-    ),
+    d2=_row(10.12623508344586, -7.487995877610167, -34.80091861555747, -7.992771707568823, 1.025137723295662),
+    d3=_row(-0.6762803392801253, 6.087714651680015, 16.43084320892478, 24.76722511418386, -6.594389125716872),
 )
 
 METHODS = {method.name: method for method in (RODAS,)}

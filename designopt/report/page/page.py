@@ -289,7 +289,7 @@ def page(
         policy=_POLICY.format(scripts="'self' " if plotly else ""),
         colours={"THEMED": dict(THEMED), "CATEGORIES": list(CATEGORIES)},
         style=(resources / "page.css").read_text(encoding="utf-8"),
-        script=(resources / "page.js").read_text(encoding="utf-8"),
+        script="".join((resources / name).read_text(encoding="utf-8") for name in ("fitting.js", "page.js")),
         library=plotly,
         packed=None if plotly else _packed_library(),
     )

@@ -1,4 +1,4 @@
-"""From the values of a design to its controllers: their parts, mistakes, and parameters."""
+"""The controllers of a design: the parts that its values define, and the mistakes in them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from designopt_regulator.plants.sampled_plant import SampledPlant, hold
 
 Settings = dict[str, float]
 
-#: Two ways to say the same of a controller: a time, or a gain in parallel.
-TWINS = (("ti", "ki"), ("td", "kd"))
-INNER = tuple(f"{name}_inner" for name in ("kp", "ti", "td", "tf", "b", "tt"))
-#: Parameters that say what a controller is made of, and those of its sections.
+#: Alternative parameters: a time, or the gain of a parallel controller.
+ALTERNATIVES = (("ti", "ki"), ("td", "kd"))
+INNER_PARAMETERS = tuple(f"{name}_inner" for name in ("kp", "ti", "td", "tf", "b", "tt"))
+#: Parameters that choose the structure, and those of the sections.
 CHOICES = ("structure", "sections")
-OF_SECTIONS = tuple(name for names in SECTIONS.values() for name in names)
+SECTION_PARAMETERS = tuple(name for names in SECTIONS.values() for name in names)
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Parts:
 
     @property
     def is_pid(self) -> bool:
-        """Whether it is one controller without sections."""
+        """Whether the design is one PID without sections."""
         return self.name == "single" and not self.sections
 
     @property
@@ -74,7 +74,7 @@ def mistakes(
     """
     if "kp" not in parameter_names:
         yield "kp", "is missing; every controller needs it"
-    for first, second in TWINS:
+    for first, second in ALTERNATIVES:
         if first in always and second in always:
             yield second, f"give it or {first}, not both"
     if "tt" in parameter_names and not has_limits:
@@ -83,7 +83,7 @@ def mistakes(
         for name in names:
             if name not in parameter_names and any(second in parameter_names for second in names):
                 yield name, f"is missing; the section needs {', '.join(names)}"
-    for name in INNER:
+    for name in INNER_PARAMETERS:
         if name in parameter_names and not cascade:
             yield name, "belongs to the inner controller of a cascade: give the model an inner_plant"
         elif name in parameter_names and "kp_inner" not in parameter_names:
@@ -91,25 +91,25 @@ def mistakes(
     if kind is None:
         return
     kind_parameters = PARAMETERS[kind]
-    kind_parameters = (*kind_parameters, *(second for first, second in TWINS if first in kind_parameters))
+    kind_parameters = (*kind_parameters, *(second for first, second in ALTERNATIVES if first in kind_parameters))
     for name in parameter_names:
-        if name not in (*kind_parameters, *CHOICES, *OF_SECTIONS, *INNER):
+        if name not in (*kind_parameters, *CHOICES, *SECTION_PARAMETERS, *INNER_PARAMETERS):
             yield name, f"{kind} controllers do not have it (they have {', '.join(kind_parameters)})"
-    for first, second in TWINS:
+    for first, second in ALTERNATIVES:
         if first in kind_parameters and first not in parameter_names and second not in parameter_names:
             yield first, f"is missing; {kind} controllers need it or {second}"
 
 
 def unconditional(always: Collection[str], values: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
-    """The parameters that are `always` given although designs may not have them for some `values` of the choices."""
+    """The parameters that are `always` given although some `values` of the choices exclude them."""
     allowed_of = {name: ("sections", kind) for kind, names in SECTIONS.items() for name in names}
-    allowed_of |= dict.fromkeys(INNER, ("structure", "cascade"))
+    allowed_of |= dict.fromkeys(INNER_PARAMETERS, ("structure", "cascade"))
     for name in always:
         choice, kind = allowed_of.get(name, ("", ""))
         choices_stated = values.get(choice, ())
         if choices_stated and not all(kind in value.split("_") for value in choices_stated):
-            having = [value for value in choices_stated if kind in value.split("_")]
-            fix = f"give it 'when: {{{choice}: [{', '.join(having)}]}}'" if having else "leave it out"
+            fitting_values = [value for value in choices_stated if kind in value.split("_")]
+            fix = f"give it 'when: {{{choice}: [{', '.join(fitting_values)}]}}'" if fitting_values else "leave it out"
             yield name, f"is in every design, whatever the {choice}: {fix}"
 
 
@@ -118,7 +118,7 @@ def contradictions(design: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     name = structure_of(design)
     if name == "cascade" and "kp_inner" not in design:
         yield "kp_inner", "is missing; a cascade needs it"
-    if name != "cascade" and (inner := [key for key in INNER if key in design]):
+    if name != "cascade" and (inner := [key for key in INNER_PARAMETERS if key in design]):
         yield inner[0], f"belongs to a cascade, but the structure is {name}"
     if (section_text := design.get("sections")) is not None:
         for kind, names in SECTIONS.items():
@@ -145,7 +145,8 @@ def parts_of(design: Mapping[str, Any], direct: bool, inner_direct: bool, kind: 
     name = structure_of(design)
     inner = None
     if name == "cascade":
-        inner = settings_of({key.removesuffix("_inner"): design[key] for key in INNER if key in design}, inner_direct)
+        inner_values = {key.removesuffix("_inner"): design[key] for key in INNER_PARAMETERS if key in design}
+        inner = settings_of(inner_values, inner_direct)
     return Parts(name, settings_of(design, direct, kind), inner, transfers(design))
 
 
@@ -183,9 +184,9 @@ def assemble(
         )
     )
 
-    def law(settings: Sequence[Settings], behind: tuple[DifferenceEquation, ...]) -> Law:
+    def law(settings: Sequence[Settings], law_sections: tuple[DifferenceEquation, ...]) -> Law:
         settings_of_rows = pid(**{name: [s[name] for s in settings] for name in settings[0]}, sample_time=sample_time)
-        return Law.with_settings(replace(settings_of_rows, sections=behind), np.zeros(len(settings)))
+        return Law.with_settings(replace(settings_of_rows, sections=law_sections), np.zeros(len(settings)))
 
     inner = [parts.inner for parts in rows if parts.inner is not None]
     if inner:
@@ -224,6 +225,6 @@ def analyse(plants: SampledPlants, parts: Parts, model: Predictor | None, sample
 
 
 def loop_of(plants: Plants, parts: Parts, nominal: Plant, sample_time: float) -> StructuredLoop:
-    """`analyse` of one design alone."""
+    """The linear loop of one design, from its plants."""
     model = predictor(nominal, sample_time) if parts.name == "smith" else None
     return analyse(sampled_plants(plants, nominal, sample_time, parts.name), parts, model, sample_time)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats, Mask
 from designopt_regulator.plants.linear import Plant, exponentials
 
-#: Lengths in times of the fastest mode: of the grid's intervals, of the last ones, and those of which a cubic tells the
-#: extreme, wrong by at most length^4/384 of the mode's amplitude.
+#: Lengths relative to the time of the fastest mode: of the grid's intervals, of the last ones, and up to which a cubic
+#: gives the extreme, with an error of at most length^4/384 of the mode's amplitude.
 _COARSE, _FINE, _SHORT = 0.25, 0.05, 1.0
 _FEWEST, _MOST = 4, 128  # intervals between two arrivals
 _PARTS, _MOST_DIVISIONS = 8, 8  # of an interval that is divided, and how often it is
@@ -127,7 +127,7 @@ class _Outputs:
         self._transitions = np.stack(parts, axis=1)  # (n, 2, count + 1, s + 1, s + 1)
 
     def peak_and_settling(self, states: Floats, inputs: Floats, band: float) -> tuple[Floats, Floats]:
-        """As the function."""
+        """The results of the function `peak_and_settling`."""
         n, samples, s = states.shape
         highest = last = _Intervals(np.zeros((n, s + 1)), np.zeros(n), np.zeros(n))
         peak, size = np.zeros(n), max(1, _BLOCK // self._count)
@@ -164,8 +164,8 @@ class _Outputs:
         sample, part, j = np.unravel_index(at, (z.shape[1], 2, self._count))
         begin = (first + sample) * self._sample_time + part * self._arrival + j * self._lengths[self._rows, part]
         transition = self._transitions[self._rows, part, j]
-        z_there = (transition @ z[self._rows, sample, part][..., None])[..., 0]
-        return _Intervals(z_there, self._lengths[self._rows, part], begin)
+        z_begin = (transition @ z[self._rows, sample, part][..., None])[..., 0]
+        return _Intervals(z_begin, self._lengths[self._rows, part], begin)
 
     def _divided(
         self, intervals: _Intervals, select: Callable[[_Cubics], NDArray[np.intp]]

@@ -57,11 +57,10 @@ class Loop:
             raise ValueError(
                 "a plant with direct feedthrough must have no delay here: with one the loop would be neutral"
             )
-        if abs(1.0 + self.at_once) <= 1e-12 * (1.0 + abs(self.at_once)):
+        if abs(1.0 + self.high_frequency_gain) <= 1e-12 * (1.0 + abs(self.high_frequency_gain)):
             raise ValueError(
-                f"the algebraic loop has no solution: the direct feedthrough of the plant,  "
-                f"{float(self.plant.D):g}, times "
-                f"that of the controller, {self._direct:g}, is -1: no command is consistent with its own output"
+                f"the algebraic loop has no solution: the direct feedthrough of the plant, {float(self.plant.D):g}, "
+                f"times that of the controller, {self._direct:g}, is -1: no command is consistent with its own output"
             )
 
     @property
@@ -75,47 +74,48 @@ class Loop:
         return self.kp * (1.0 + self.td / (self.tf or np.inf)) * gain_at_infinity
 
     @property
-    def at_once(self) -> float:
+    def high_frequency_gain(self) -> float:
         """L at infinite frequency; 0 for a plant without direct feedthrough."""
         return 0.0 if self.plant.D == 0.0 else float(self.plant.D) * self._direct
 
     def equations(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """M (n, n), N (n,), K (n,), R (n,), E (2,) of a set-point r and a load d.
 
-        ``z' = M z + N (u + d)(t - delay) + R r`` and ``u = K z + E[0] r + E[1] d``. What passes the plant at once,
-        ``y = C x + D (u + d)``, has been put into them: the algebraic loop is solved.
+        ``z' = M z + N (u + d)(t - delay) + R r`` and ``u = K z + E[0] r + E[1] d``. The direct
+        feedthrough of the plant, ``y = C x + D (u + d)``, is contained: the algebraic loop is solved.
         """
         A, B, C, D = self.plant.A, self.plant.B, self.plant.C, float(self.plant.D)
         s = len(A)
         has_integral, has_filter = np.isfinite(self.ti), self.td != 0.0 and self.tf > 0.0
-        of_pid = s + has_integral + has_filter
-        n = of_pid + sum(len(section.denominator) - 1 for section in self.sections)
+        pid_states = s + has_integral + has_filter
+        n = pid_states + sum(len(section.denominator) - 1 for section in self.sections)
         M, N, R = np.zeros((n, n)), np.zeros(n), np.zeros(n)
         # v = V z - g D (u + d) + kp b r is the controller's output before the sections
-        V, g, of_r = np.zeros(n), self.kp, self.kp * self.b
+        V, g, r_gain = np.zeros(n), self.kp, self.kp * self.b
         M[:s, :s], N[:s], V[:s] = A, B, -self.kp * C
         if has_integral:
             M[s, :s], N[s], R[s], V[s] = -C, -D, 1.0, self.kp / self.ti
         if has_filter:
-            M[of_pid - 1, :s], M[of_pid - 1, of_pid - 1], N[of_pid - 1] = C / self.tf, -1.0 / self.tf, D / self.tf
+            k = pid_states - 1
+            M[k, :s], M[k, k], N[k] = C / self.tf, -1.0 / self.tf, D / self.tf
             V[:s] -= self.kp * self.td / self.tf * C
-            V[of_pid - 1] = self.kp * self.td / self.tf
+            V[k] = self.kp * self.td / self.tf
             g += self.kp * self.td / self.tf
         elif self.td != 0.0:
             V[:s] -= self.kp * self.td * C @ A
-        of_u = -g * D
-        begin = of_pid
+        u_gain = -g * D
+        begin = pid_states
         for section in self.sections:  # v is the input, then the output
             Q, q, row, gain = _controllable(section)
             end = begin + len(q)
             M[begin:end, begin:end] = Q
             M[begin:end] += np.outer(q, V)
-            N[begin:end], R[begin:end] = q * of_u, q * of_r
-            V, of_u, of_r = gain * V, gain * of_u, gain * of_r
+            N[begin:end], R[begin:end] = q * u_gain, q * r_gain
+            V, u_gain, r_gain = gain * V, gain * u_gain, gain * r_gain
             V[begin:end] += row
             begin = end
-        loop_factor = 1.0 / (1.0 - of_u)  # u = V z + of_u (u + d) + of_r r
-        return M, N, V * loop_factor, R, np.array([of_r * loop_factor, of_u * loop_factor])
+        loop_factor = 1.0 / (1.0 - u_gain)  # u = V z + u_gain (u + d) + r_gain r
+        return M, N, V * loop_factor, R, np.array([r_gain * loop_factor, u_gain * loop_factor])
 
     def response(self, frequency: Floats) -> NDArray[np.complex128]:
         """The open loop L(j w)."""
@@ -155,7 +155,7 @@ class Loop:
         rates = [*rates[rates > 0.0], 1.0 / self.ti, *([1.0 / self.delay] if self.delay else [])]
         positive_rates = [r for r in rates if r > 0.0] or [1.0]
         low, high = 1e-3 * min(positive_rates), 10.0 * max(positive_rates)
-        while abs(self.response(np.array([high]))[0] - self.at_once) > 0.01 and high < 1e12 * low:
+        while abs(self.response(np.array([high]))[0] - self.high_frequency_gain) > 0.01 and high < 1e12 * low:
             high *= 2.0
         while abs(self.response(np.array([low]))[0]) < 10.0 and low > 1e-6 * min(positive_rates):
             low *= 0.5
@@ -172,7 +172,7 @@ class Loop:
         ends = [np.roots(part) for section in self.sections for part in (section.numerator, section.denominator)]
         poles = np.concatenate([np.linalg.eigvals(self.plant.A), *ends])
         sharp = [p for p in poles if 0.0 <= abs(p.real) < _SHARP * p.imag]
-        if sharp:  # between the points of the grid the loop would turn unseen; on a pole it has no value
+        if sharp:  # the grid must resolve the turn about a lightly damped pole, and not contain the pole itself
             w = np.unique(np.concatenate([w, *(near_pole(p) for p in sharp)]))
             w = w[np.all([np.abs(w - p.imag) > 1e-10 * p.imag for p in sharp], axis=0)]
         return np.asarray(w)
@@ -188,7 +188,7 @@ class Loop:
             return np.asarray(np.prod(factors / np.abs(factors), axis=1) * (1.0 + self.response(at)))
 
         values = curve(w)
-        for _ in range(60):  # halve the steps in which the argument is not beyond doubt
+        for _ in range(60):  # halve the steps in which the argument may turn by more than pi
             wide = np.flatnonzero(np.abs(np.angle(values[1:] / values[:-1])) > 1.0)
             if len(wide) == 0:
                 break
@@ -207,7 +207,7 @@ class Loop:
         return self._stable_with(None)
 
     def _stable_with(self, w: Floats | None) -> bool:
-        """Whether it is stable; without delay by its poles, with one by the argument along `w`."""
+        """Whether the loop is stable: without delay by its poles, with one by the argument along `w`."""
         if self.delay > 0.0:
             return self.unstable_poles(w) == 0
         M, N, K, *_ = self.equations()
@@ -230,14 +230,14 @@ class Loop:
             generator[-n:] = 0.0
             generator[-n:, -n:], generator[-n:, :n] = M, np.outer(N, K)
             roots = np.linalg.eigvals(generator)
-        swinging = roots[np.abs(roots.imag) > 1e-9 * np.abs(roots)]
-        if not len(swinging):
+        oscillating_roots = roots[np.abs(roots.imag) > 1e-9 * np.abs(roots)]
+        if not len(oscillating_roots):
             return 1.0
-        s = complex(swinging[swinging.real.argmax()])
+        s = complex(oscillating_roots[oscillating_roots.real.argmax()])
         for _ in range(8 if self.delay else 0):
-            size = 1e-6 * abs(s)
-            value, ahead, behind = (1.0 + self.transfer(np.array([s + ds]))[0] for ds in (0.0, size, -size))
-            step = value * 2.0 * size / (ahead - behind)
+            step_size = 1e-6 * abs(s)
+            value, ahead, behind = (1.0 + self.transfer(np.array([s + ds]))[0] for ds in (0.0, step_size, -step_size))
+            step = value * 2.0 * step_size / (ahead - behind)
             s -= step if abs(step) < 0.1 * abs(s) else 0.1 * abs(s) * step / abs(step)
         return float(-s.real / abs(s))
 
@@ -253,9 +253,11 @@ class Loop:
             return np.abs(1.0 + K * G) ** 2, np.abs(K) ** 2, np.abs(G) ** 2
 
         largest = [float(peak[0]) for peak in peaks(sizes, self.grid(), 1)]
-        at_once = np.inf if self.td > 0.0 and self.tf == 0.0 else abs(self._direct / (1.0 + self.at_once))
-        through = abs(float(self.plant.D) / (1.0 + self.at_once))
-        return max(largest[0], float(static_peaks[0][0]), at_once), max(largest[1], float(static_peaks[1][0]), through)
+        ends = np.array([self._direct, float(self.plant.D)]) / (1.0 + self.high_frequency_gain)  # of K S and of G S
+        if self.td > 0.0 and self.tf == 0.0:
+            ends[0] = np.inf
+        ks_peak, gs_peak = (max(largest[i], float(static_peaks[i][0]), abs(float(ends[i]))) for i in range(2))
+        return ks_peak, gs_peak
 
     def margins(self) -> Margins | None:
         """Peaks and margins, arrays (1,); None for an unstable loop."""
@@ -264,14 +266,9 @@ class Loop:
             raise margins_of_loop
         return margins_of_loop
 
-    def ms(self) -> float:
-        """Peak of the sensitivity, inf for an unstable loop."""
-        margins_of_loop = self.margins()
-        return np.inf if margins_of_loop is None else float(margins_of_loop.ms[0])
-
 
 def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
-    """`Loop.margins` of many loops with plants of one order, or why not, for little more time than of one."""
+    """`Loop.margins` of many loops with plants of one order, or why there are none, in little more time than one."""
     answers: list[Margins | NotSettled | None] = [None] * len(loops)
     grids: dict[int, Floats] = {}
     for i, loop in enumerate(loops):
@@ -290,7 +287,8 @@ def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
     A, B, C, D, delay = (
         np.stack([getattr(loops[i].plant, name) for i in stable]) for name in ("A", "B", "C", "D", "delay")
     )
-    behind = _polynomials([loops[i].sections for i in stable]) if any(loop.sections for loop in loops) else None
+    has_sections = any(loop.sections for loop in loops)
+    section_polynomials = _polynomials([loops[i].sections for i in stable]) if has_sections else None
     kp, ti, td, tf = (np.array([getattr(loops[i], name) for i in stable]) for name in ("kp", "ti", "td", "tf"))
 
     def value(each: NDArray[np.intp], at: Floats) -> tuple[Floats, Floats]:
@@ -298,8 +296,8 @@ def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
         inner = np.linalg.solve(s[:, None, None] * np.eye(A.shape[-1]) - A[each], B[each][:, :, None])[..., 0]
         plant = ((inner * C[each]).sum(axis=1) + D[each]) * np.exp(-s * delay[each])
         L = kp[each] * (1.0 + (1.0 / ti[each]) / s + td[each] * s / (tf[each] * s + 1.0)) * plant
-        if behind is not None:
-            L = L * _value(behind[0][each], s) / _value(behind[1][each], s)
+        if section_polynomials is not None:
+            L = L * _value(section_polynomials[0][each], s) / _value(section_polynomials[1][each], s)
         return L.real.copy(), L.imag.copy()
 
     re, im = (part.reshape(w.shape) for part in value(np.repeat(np.arange(len(stable)), count), w.ravel()))
@@ -307,7 +305,8 @@ def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
     margin_values = margins(value, w, re, im, at_rest=at_rest, real_at_end=False)
     for k, i in enumerate(stable):
         margins_of_loop = Margins(*(getattr(margin_values, f.name)[k : k + 1] for f in fields(Margins)))
-        answers[i] = margins_of_loop if loops[i].plant.D == 0.0 else _with_end(margins_of_loop, loops[i].at_once)
+        has_end = loops[i].plant.D != 0.0
+        answers[i] = _with_end(margins_of_loop, loops[i].high_frequency_gain) if has_end else margins_of_loop
     return answers
 
 
@@ -319,7 +318,7 @@ def _with_end(margin_values: Margins, L: float) -> Margins:
         margin_values = replace(margin_values, gm=np.minimum(margin_values.gm, -1.0 / L))
     if L < -1.0:
         margin_values = replace(margin_values, gm_down=np.maximum(margin_values.gm_down, -1.0 / L))
-    if abs(L) >= 1.0:  # the smallest delay turns it about -1 at a frequency that is high enough
+    if abs(L) >= 1.0:  # the smallest delay turns L about -1 at a sufficiently high frequency
         margin_values = replace(margin_values, delay_margin=np.zeros(1), crossover=np.full(1, np.inf))
     return margin_values
 

@@ -24,21 +24,21 @@ from designopt_regulator.plants.linear import Plant
 Answer = tuple[LinearOutputs, dict[str, np.ndarray]]
 _SAMPLES = 501  # of the arrays of a continuous loop
 #: Powers of a step's size in figures of the set-point's and of the load's step; the other figures do not depend on it.
-_OF_SETPOINT = {"iae_setpoint": 1, "ise_setpoint": 2, "effort": 2, "tv": 1, "peak_command": 1}
-_OF_LOAD = {"iae_load": 1, "ise_load": 2, "tv_load": 1}
+_SETPOINT_POWERS = {"iae_setpoint": 1, "ise_setpoint": 2, "effort": 2, "tv": 1, "peak_command": 1}
+_LOAD_POWERS = {"iae_load": 1, "ise_load": 2, "tv_load": 1}
 _MARGINS = ("ms", "mt", "gm", "gm_down", "pm", "delay_margin", "crossover")
 _SAMPLED_MEASURES = (*_MARGINS, "damping", "spectral_radius", "stab_degree", "noise_gain")
 
 
 def pid_figures(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]:
     """Linear figures of n loops with PIDs."""
-    late = plant.delay / T
-    linear = measures(plant.A, plant.B, plant.C, late, settings)
-    peaks = np.full((2, len(late)), np.inf)
-    if len(good := np.flatnonzero(linear.stable)):
-        stable_settings = settings.rows(good)
-        peaks[:, good] = sensitivity_peaks(plant.A[good], plant.B[good], plant.C[good], late[good], stable_settings)
-    return [_figures(linear, i, peaks[:, i]) for i in range(len(late))]
+    delay_samples = plant.delay / T
+    linear = measures(plant.A, plant.B, plant.C, delay_samples, settings)
+    peaks = np.full((2, len(delay_samples)), np.inf)
+    if len(stable_rows := np.flatnonzero(linear.stable)):
+        A, B, C, delays = (part[stable_rows] for part in (plant.A, plant.B, plant.C, delay_samples))
+        peaks[:, stable_rows] = sensitivity_peaks(A, B, C, delays, settings.rows(stable_rows))
+    return [_figures(linear, i, peaks[:, i]) for i in range(len(delay_samples))]
 
 
 def structure_figures(loop: StructuredLoop, name: StructureName) -> dict[str, float]:
@@ -64,8 +64,8 @@ def _figures(linear: LoopMeasures, row: int, peaks: Sequence[float] | Floats) ->
 
 def figures_of_steps(figures: Mapping[str, float], setpoint: float, load: float) -> dict[str, float]:
     """The `figures` of steps by `setpoint` and `load`, from those of unit steps of a linear loop."""
-    sizes = {name: abs(setpoint) ** power for name, power in _OF_SETPOINT.items()}
-    sizes |= {name: abs(load) ** power for name, power in _OF_LOAD.items()}
+    sizes = {name: abs(setpoint) ** power for name, power in _SETPOINT_POWERS.items()}
+    sizes |= {name: abs(load) ** power for name, power in _LOAD_POWERS.items()}
     return {name: value * sizes.get(name, 1.0) for name, value in figures.items()}
 
 
@@ -85,7 +85,7 @@ def continuous_answers(
 
 
 def continuous_loop(plant: Plant, parts: Parts) -> Loop:
-    """The loop of a continuous controller; raises `InvalidDesign` for one that has none."""
+    """The loop of a continuous controller; raises `InvalidDesign` if the equations have no solution."""
     try:
         return Loop(
             plant, **{name: parts.outer[name] for name in ("kp", "ti", "td", "tf", "b")}, sections=parts.sections
@@ -127,7 +127,7 @@ def _answer(
 
 
 def _times(setpoint: StepResponse) -> dict[str, float]:
-    """Rise and settling time as far as there are any, and whether the loop settles."""
+    """Rise and settling time if they are finite, and whether the loop settles."""
     times = {"rise": setpoint.rise, "settling": setpoint.settling(SETTLED)}
     return {
         **{name: value for name, value in times.items() if np.isfinite(value)},
@@ -138,14 +138,14 @@ def _times(setpoint: StepResponse) -> dict[str, float]:
 def _curves(
     setpoint: StepResponse, load: StepResponse, array_names: Set[str], steps: tuple[float, float]
 ) -> dict[str, np.ndarray]:
-    """Both steps after one another, each until it has all but settled."""
-    load_at, lasts = setpoint.settled(0.005), load.settled(0.005)
-    time = np.linspace(0.0, load_at + lasts, _SAMPLES)
-    later = time >= load_at
+    """Both steps one after the other, each until its error stays within 0.5 % of its largest."""
+    load_at, load_duration = setpoint.settled(0.005), load.settled(0.005)
+    time = np.linspace(0.0, load_at + load_duration, _SAMPLES)
+    after_load = time >= load_at
     setpoint_step, load_step = steps
     output = setpoint_step * (1.0 - setpoint.at(time, setpoint.error))
     command = setpoint_step * setpoint.at(time, setpoint.command)
-    output[later] -= load_step * load.at(time[later] - load_at, load.error)
-    command[later] += load_step * load.at(time[later] - load_at, load.command)
+    output[after_load] -= load_step * load.at(time[after_load] - load_at, load.error)
+    command[after_load] += load_step * load.at(time[after_load] - load_at, load.command)
     all_arrays = {"time": time, "output": output, "command": command}
     return {name: all_arrays[name] for name in ARRAYS if name in array_names}

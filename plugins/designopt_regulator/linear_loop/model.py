@@ -62,9 +62,9 @@ Q = Quantity
 #: Figures that exclude loops which never reach their set-point.
 _REACHED = frozenset({"residual_error", "not_settled", "settling"})
 _POOR_FIT = 0.9  # share of the output's variance below which a model of data is warned about
-_MOST_STEPS = 1_000_000  # of a sampled run, and
-_MOST_DELAY = 1000  # samples, which are states of the sampled loop: more would fill the memory
-_TOO_LATE = f"the plant's delay is more than {_MOST_DELAY} samples; take a longer sample_time"
+_MOST_STEPS = 1_000_000  # integration steps of a sampled run
+_MOST_DELAY = 1000  # samples of delay: each is a state of the sampled loop, and more would fill the memory
+_LONG_DELAY = f"the plant's delay is more than {_MOST_DELAY} samples; take a longer sample_time"
 
 
 @model("linear_loop", version=3, arrays=ARRAYS)
@@ -126,13 +126,14 @@ class LinearLoop:
         return Declaration(units=units, plots=("step_responses",))
 
     def remarks(self, conditions: LinearConditions) -> list[str]:
-        """The plant fitted to measurements, how well its delay is known, and what limits count from."""
+        """Sentences on the plant fitted to measurements, the uncertainty of its delay, and the zero of the limits."""
         sentences = [text for plant in (self.plant, self.inner_plant) if plant for text in plant.remarks()]
-        if self.plant.type == "data" and self.inner_plant is None and (ends := self._ends) is not None:
+        command_range = self._command_range
+        if self.plant.type == "data" and self.inner_plant is None and command_range is not None:
             data = self.plant.data()
             at_rest, unit = float(data.input[0]), data.units[0]
             if at_rest != 0.0:
-                low, high = (f"{at_rest + end:.4g}" for end in ends)
+                low, high = (f"{at_rest + end:.4g}" for end in command_range)
                 output = f"{self.plant.fit().offset:.4g} {data.units[1]}"
                 setpoint, load = f"{self.setpoint_step:g} {data.units[1]}", f"{self.load_step:g} {unit}"
                 sentences.append(
@@ -197,7 +198,7 @@ class LinearLoop:
         return settings_by_rules(numbers, pid="td" in parameters)
 
     @property
-    def _ends(self) -> tuple[float, float] | None:
+    def _command_range(self) -> tuple[float, float] | None:
         """The lowest and the highest command, from rest; None without a limit."""
         if self.limits is not None and len(self.limits) == 2:
             return self.limits[0], self.limits[1]
@@ -244,8 +245,8 @@ class LinearLoop:
                 "sample_time",
                 f"{self.sample_time:g} s makes {count:.3g} points of the horizon; at most {_MOST_STEPS:g}",
             )
-        if self._too_late(self.plant_in({})):
-            raise InvalidSetting("sample_time", f"{self.sample_time:g} s: {_TOO_LATE}")
+        if self._has_long_delay(self.plant_in({})):
+            raise InvalidSetting("sample_time", f"{self.sample_time:g} s: {_LONG_DELAY}")
         if not self._load_at < self.horizon:
             raise InvalidSetting("load_at", f"{self._load_at:g} s must be before the horizon at {self.horizon:g} s")
         for name, time in (("horizon", self.horizon), ("load_at", self._load_at)):
@@ -263,12 +264,12 @@ class LinearLoop:
             raise InvalidSetting(
                 "setpoint_limits", "belong to a cascade: give the model an inner_plant, or leave them out"
             )
-        for limit, setting_of_rows in (("limit", "limits"), ("rate_limit", "rate_limits"), ("", "setpoint_limits")):
-            bounds = getattr(self, setting_of_rows)
+        for limit, pair_name in (("limit", "limits"), ("rate_limit", "rate_limits"), ("", "setpoint_limits")):
+            bounds = getattr(self, pair_name)
             if bounds is not None and limit and getattr(self, limit) is not None:
-                raise InvalidSetting(setting_of_rows, f"give it or {limit}, not both")
+                raise InvalidSetting(pair_name, f"give it or {limit}, not both")
             if bounds is not None and (len(bounds) != 2 or not np.isfinite(bounds).all()):
-                raise InvalidSetting(setting_of_rows, f"{list(bounds)} must be two numbers")
+                raise InvalidSetting(pair_name, f"{list(bounds)} must be two numbers")
         for name in ("limits", "setpoint_limits"):
             pair = getattr(self, name)
             if pair is not None and not (pair[0] <= 0.0 <= pair[1] and pair[0] < pair[1]):
@@ -321,7 +322,7 @@ class LinearLoop:
                 )
 
     def _structure_refusal(self, structure: str) -> str | None:
-        """Why a structure cannot be had around this plant; None of one that can."""
+        """Why a `structure` is impossible around this plant; None if it is possible."""
         if structure != "single" and self.sample_time is None:
             return f"{structure}: needs a sampled controller; give the model a sample_time"
         if structure == "cascade" and self.inner_plant is None:
@@ -335,10 +336,10 @@ class LinearLoop:
 
     def check_scenario(self, scenario: LinearConditions) -> Iterator[InvalidSetting]:
         """Why the model refuses a scenario: a delay of too many samples."""
-        if self._too_late(self.plant_in(cast(Mapping[str, float], scenario))):
-            yield InvalidSetting("delay_factor", _TOO_LATE)
+        if self._has_long_delay(self.plant_in(cast(Mapping[str, float], scenario))):
+            yield InvalidSetting("delay_factor", _LONG_DELAY)
 
-    def _too_late(self, plant: Plant) -> bool:
+    def _has_long_delay(self, plant: Plant) -> bool:
         return self.sample_time is not None and not float(plant.delay) <= _MOST_DELAY * self.sample_time
 
     @property
@@ -359,15 +360,15 @@ class LinearLoop:
         """Outputs of design i in scenario i, or the reason for their absence."""
         answers: list[Answer | Exception | None] = []
         rows: list[tuple[Plants, Parts]] = []
-        plants_of: dict[str, Plants] = {}  # once: a plant of data is fitted for it
+        plants_of: dict[str, Plants] = {}  # cached: a plant of data is fitted
         for design, scenario in zip(designs, scenarios, strict=True):
             at = repr(sorted(cast(Mapping[str, float], scenario).items()))
             if at not in plants_of:
                 plants_of[at] = self.plants_in(cast(Mapping[str, float], scenario))
             plants = plants_of[at]
             try:
-                if self._too_late(plants.plant):
-                    raise InvalidDesign(f"delay_factor: {_TOO_LATE}")
+                if self._has_long_delay(plants.plant):
+                    raise InvalidDesign(f"delay_factor: {_LONG_DELAY}")
                 parts = self.parts_of(plants.plant, cast(Mapping[str, Any], design))
             except InvalidDesign as error:
                 answers.append(error)
@@ -447,7 +448,7 @@ class LinearLoop:
         step = self.setpoint_step  # signals are simulated as multiples of it
         steps = Steps(T, self.substeps, cast(float, self.horizon), self._load_at, self.load_step / step)
         limits, inner_limits = self.command_limits.per(step), self.inner_setpoint_limits.per(step)
-        within = None
+        inner_plant = None
         if rows[0][1].is_pid and not plant.D.any():
             settings = pid(**{key: [parts.outer[key] for _, parts in rows] for key in rows[0][1].outer}, sample_time=T)
             linear = pid_figures(plant, settings, T)
@@ -457,17 +458,17 @@ class LinearLoop:
         else:
             nominal = self.plant_in({})
             model = predictor(nominal, T) if name == "smith" else None
-            plants_held = {
+            sampled_of = {
                 id(plants): sampled_plants(plants, nominal, T, name) for plants in {id(p): p for p, _ in rows}.values()
             }
             linear = [
-                structure_figures(analyse(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows
+                structure_figures(analyse(sampled_of[id(plants)], parts, model, T), name) for plants, parts in rows
             ]
             structure = assemble([p for _, p in rows], T, limits, inner_limits, model)
             controller = RunningControllers(structure, len(rows))
             if name == "cascade":
-                within = _stack([plants.inner for plants, _ in rows if plants.inner is not None])
-        runs = simulate(plant, controller, steps, inner=within, trace=bool(arrays))
+                inner_plant = _stack([plants.inner for plants, _ in rows if plants.inner is not None])
+        runs = simulate(plant, controller, steps, inner=inner_plant, trace=bool(arrays))
         answers: list[Answer | Exception] = []
         for i in range(len(rows)):
             if runs.failed[i]:

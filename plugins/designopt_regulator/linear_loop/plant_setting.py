@@ -129,18 +129,18 @@ class LinearPlant:
 
     def plant(self) -> Plant:
         """The plant; raises `InvalidSetting` for missing or unknown numbers."""
-        numbers_allowed = NUMBERS[self.type]
-        every = dict.fromkeys(name for names in NUMBERS.values() for name in names)
-        numbers_stated = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
+        type_numbers = NUMBERS[self.type]
+        all_names = dict.fromkeys(name for names in NUMBERS.values() for name in names)
+        numbers_stated = {name: getattr(self, name) for name in all_names if getattr(self, name) is not None}
         for name in numbers_stated:
-            if name not in numbers_allowed:
+            if name not in type_numbers:
                 raise _setting_error(
-                    name, f"a plant of type {self.type} does not have it (it has {', '.join(numbers_allowed)})"
+                    name, f"a plant of type {self.type} does not have it (it has {', '.join(type_numbers)})"
                 )
-        for name in numbers_allowed:
+        for name in type_numbers:
             if name not in numbers_stated and name not in _DEFAULTS:
                 raise _setting_error(name, f"is missing; a plant of type {self.type} needs it")
-        numbers = {**{name: value for name, value in _DEFAULTS.items() if name in numbers_allowed}, **numbers_stated}
+        numbers = {**{name: value for name, value in _DEFAULTS.items() if name in type_numbers}, **numbers_stated}
         if self.type == "data":
             return self.fit().plant()
         if self.type == "frequency_response":
@@ -161,7 +161,7 @@ class LinearPlant:
 
     @property
     def numbers_of_rules(self) -> Mapping[str, float] | None:
-        """The numbers of a plant of type fopdt, ipdt or sopdt, stated or fitted; None of any other."""
+        """The numbers of a plant of type fopdt, ipdt or sopdt, stated or fitted; None for other types."""
         if self.type in ("data", "frequency_response"):
             return (self.fit() if self.type == "data" else self.response_fit()).parameters
         if self.type not in ("fopdt", "ipdt", "sopdt"):
@@ -179,7 +179,7 @@ class LinearPlant:
         return self.gain is not None and self.gain < 0.0
 
     def fit(self) -> StepFit:
-        """The fit to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
+        """The fit to the data of a plant of type data; raises `InvalidSetting` for an unusable file."""
         model = best_structure(self.structures()) if self.model == "auto" else self.model or "fopdt"
         return self._from_file(lambda file: fit_file(file, model, self.between, self._columns))
 

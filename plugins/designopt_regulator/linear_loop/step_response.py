@@ -1,6 +1,6 @@
 """Step responses of continuous loops: solved interval by interval, their integrals, extremes and times.
 
-With a delay the intervals are those of the method of steps; on each the solution is smooth and found by Chebyshev
+With a delay the intervals are those of the method of steps; on each the solution is smooth and computed by Chebyshev
 collocation, and the integral of |e| is split where e changes its sign.
 """
 
@@ -14,11 +14,11 @@ from designopt.arrays import Floats
 from designopt_regulator.linear_loop.chebyshev import NODES, points
 from designopt_regulator.linear_loop.continuous import Loop, NotSettled
 
-_REACH = 2.0
-_SETTLED = 1e-11  # of the largest value seen, at which a response has come to rest
-_GONE = 45.0  # a mode is over when it has decayed by e^-45
+_REACH = 2.0  # rate of the fastest mode times the length of an interval
+_SETTLED = 1e-11  # share of the largest value within which a response is at rest
+_DECAYED = 45.0  # a mode is at rest when it has decayed by e^-45
 _MOST_INTERVALS = 200_000
-_NEAR = 0.01  # of the range of a response, within which peaks on the grid may be the largest
+_NEAR = 0.01  # share of a response's range within which peaks on the grid may be the largest
 
 
 @dataclass(frozen=True)
@@ -34,22 +34,22 @@ class StepResponse:
 
     @property
     def iae(self) -> float:
-        """Integral of |e|; inf where an error stays."""
+        """Integral of |e|; inf with a final error."""
         return self._absolute(self.error) if self.final_error == 0.0 else np.inf
 
     @property
     def ise(self) -> float:
-        """Integral of e^2; inf where an error stays."""
+        """Integral of e^2; inf with a final error."""
         return self._square(self.error) if self.final_error == 0.0 else np.inf
 
     @property
     def effort(self) -> float:
-        """Integral of (u - its final value)^2."""
+        """Integral of the squared command less its final value."""
         return self._square(np.concatenate([self.command[:, :1] - self.final_command, self.command[:, 1:]], axis=1))
 
     @property
     def tv(self) -> float:
-        """Total variation of the command from 0 before the step on."""
+        """Total variation of the command, which is 0 before the step."""
         slope = np.asarray(np.polynomial.chebyshev.chebder(self.command.T).T, dtype=np.float64)
         ends = _ends(self.command)
         jumps = np.abs(ends[1:, 0] - ends[:-1, 1]).sum() + abs(ends[0, 0])
@@ -62,7 +62,7 @@ class StepResponse:
 
     @property
     def peak_command(self) -> float:
-        """Largest size of the command."""
+        """Largest magnitude of the command."""
         return max(_largest(self.command), _largest(-self.command))
 
     @property
@@ -72,7 +72,7 @@ class StepResponse:
         return end - begin if np.isfinite(end) else np.inf
 
     def settling(self, band: float) -> float:
-        """The last time (s) at which the error is larger than `band`; inf where it stays so."""
+        """The last time (s) at which the error is larger than `band`; inf if its final value is."""
         if abs(self.final_error) > band:
             return np.inf
         time, error = self._dense_response()
@@ -94,7 +94,7 @@ class StepResponse:
         return time.ravel(), (self.error @ _chebyshev(4 * NODES, self.error.shape[1])).ravel()
 
     def _root(self, low: float, high: float, level: float) -> float:
-        """When the error passes `level` between two times."""
+        """The time (s) at which the error crosses `level` between two times."""
         from scipy.optimize import brentq
 
         ends = self.at(np.array([low, high]), self.error) - level
@@ -104,8 +104,8 @@ class StepResponse:
 
     def settled(self, share: float) -> float:
         """The time (s) from which on the error differs from its final value by no more than `share` of its largest."""
-        away = np.abs(self.error @ _chebyshev(2 * NODES, self.error.shape[1]) - self.final_error).max(axis=1)
-        last = int(np.flatnonzero(away > share * away.max())[-1])
+        deviation = np.abs(self.error @ _chebyshev(2 * NODES, self.error.shape[1]) - self.final_error).max(axis=1)
+        last = int(np.flatnonzero(deviation > share * deviation.max())[-1])
         return float(self.steps[: last + 1].sum())
 
     def at(self, time: Floats, columns: Floats) -> Floats:
@@ -127,7 +127,7 @@ class StepResponse:
         low, high = values[row, at], values[row, at + 1]
         root = x[at] + (x[at + 1] - x[at]) * low / (low - high)
         slope = cheb.chebder(series.T).T
-        for _ in range(5):  # Newton; what is left of an error counts squared
+        for _ in range(5):  # Newton; an error of the root changes the integral by its square
             basis = cheb.chebvander(root, series.shape[1] - 1)
             rate = (slope[row] * basis[:, :-1]).sum(axis=1)
             step = (series[row] * basis).sum(axis=1) / np.where(rate == 0.0, np.inf, rate)
@@ -176,48 +176,50 @@ def step_responses(loop: Loop) -> tuple[StepResponse, StepResponse]:
 
 
 def _nodes_without_delay(M: Floats, inputs: Floats) -> tuple[Floats, Floats]:
-    """Lengths (k,) of intervals, and states (k, nodes, n, 2) of z' = M z + inputs; intervals grow as modes die away."""
+    """Lengths (k,) of intervals, and states (k, nodes, n, 2) of z' = M z + inputs; intervals grow as modes decay."""
     modes = np.linalg.eigvals(M)
     z, time = np.zeros((len(M), 2)), 0.0
     lengths: list[float] = []
     parts: list[Floats] = []
-    while len(going := modes[modes.real * time > -_GONE]):
-        fastest = going[np.abs(going).argmax()]
+    while len(active_modes := modes[modes.real * time > -_DECAYED]):
+        fastest = active_modes[np.abs(active_modes).argmax()]
         step = _REACH / float(np.abs(fastest))
-        count = max(1, int(np.ceil((_GONE / -float(fastest.real) - time) / step)))
+        count = max(1, int(np.ceil((_DECAYED / -float(fastest.real) - time) / step)))
         if len(lengths) + count > _MOST_INTERVALS:
             raise NotSettled(f"the response is not at rest after {_MOST_INTERVALS} intervals, at {time:.3g} s")
-        of_begin = _interval(M, inputs[:, 0], step)[1]
+        begin_map = _interval(M, inputs[:, 0], step)[1]
         constant = np.stack([_interval(M, column, step)[0].sum(axis=2) for column in inputs.T], axis=2)
         begins = []
         for _ in range(count):
             begins.append(z)
-            z = of_begin[-1] @ z + constant[-1]
-        parts.append(of_begin @ np.stack(begins)[:, None] + constant)
+            z = begin_map[-1] @ z + constant[-1]
+        parts.append(begin_map @ np.stack(begins)[:, None] + constant)
         lengths.extend([step] * count)
         time += count * step
     return np.array(lengths), np.concatenate(parts)
 
 
 def _nodes_with_delay(loop: Loop, final: list[tuple[Floats, float]]) -> tuple[Floats, Floats]:
-    """The same with the delayed command; the delay is a whole number of intervals."""
+    """`_nodes_without_delay` with the delayed command; the delay is a whole number of intervals."""
     M, N, K, R, direct = loop.equations()
-    late = max(1, int(np.ceil(float(np.abs(np.linalg.eigvals(M)).max()) * loop.delay / _REACH)))
-    step = loop.delay / late
-    of_past, of_begin = _interval(M, N, step)
+    delay_intervals = max(1, int(np.ceil(float(np.abs(np.linalg.eigvals(M)).max()) * loop.delay / _REACH)))
+    step = loop.delay / delay_intervals
+    command_map, begin_map = _interval(M, N, step)
     constant = np.stack([_interval(M, column, step)[0].sum(axis=2) for column in (R, N)], axis=2)
-    before = constant * np.array([1.0, 0.0])  # the disturbance has not passed the delay
+    constant_before = constant * np.array([1.0, 0.0])  # until the disturbance arrives after the delay
     target = np.stack([z for z, _ in final], axis=1)
     z, scale = np.zeros_like(target), np.abs(target)
     commands: list[Floats] = []
     node_list: list[Floats] = []
     for k in range(_MOST_INTERVALS):
-        nodes = of_begin @ z + (before if k < late else constant + of_past @ commands[k - late])
+        from_input = constant_before if k < delay_intervals else constant + command_map @ commands[k - delay_intervals]
+        nodes = begin_map @ z + from_input
         z = nodes[-1]
         node_list.append(nodes)
         commands.append(K @ nodes + direct)
         scale = np.maximum(scale, np.abs(nodes).max(axis=0))
-        if k > 2 * late and k % 8 == 0 and _at_rest(z, target, scale, commands[-late - 1 :], final):
+        is_checked = k > 2 * delay_intervals and k % 8 == 0
+        if is_checked and _at_rest(z, target, scale, commands[-delay_intervals - 1 :], final):
             return np.full(k + 1, step), np.stack(node_list)
     raise NotSettled(f"the response is not at rest after {_MOST_INTERVALS} intervals of {step:.3g} s")
 
@@ -225,7 +227,7 @@ def _nodes_with_delay(loop: Loop, final: list[tuple[Floats, float]]) -> tuple[Fl
 def _at_rest(
     z: Floats, target: Floats, scale: Floats, commands: list[Floats], final: list[tuple[Floats, float]]
 ) -> bool:
-    """Whether the state and the commands on their way are those of rest."""
+    """Whether the state and the delayed commands are those at rest."""
     if (np.abs(z - target) > _SETTLED * np.maximum(scale, 1e-300)).any():
         return False
     u = np.stack(commands)

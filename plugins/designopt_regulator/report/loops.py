@@ -18,7 +18,7 @@ from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign, Quantity, report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, number, plain
-from designopt.report.section import Figure, Section, Table
+from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
 from designopt_regulator.controllers.pid import PID, pid
@@ -46,11 +46,11 @@ Response = Callable[[Floats], NDArray[np.complex128]]
 #: K of the controller from the measurement, and G of the plant.
 Parts = Callable[[Floats], tuple[NDArray[np.complex128], NDArray[np.complex128]]]
 
-_POINTS = 800  # of a curve: a delay turns it between two of them by little
-_BEYOND = 30.0  # how far below and above the crossovers the curves go, as a factor
-_AROUND = 5.0  # the same about the peaks of |S|
+_POINTS = 800  # of a curve: the delay turns it little from point to point
+_CROSSOVER_FACTOR = 30.0  # by which the curves extend below and above the crossovers
+_PEAK_FACTOR = 5.0  # by which they extend below and above the peaks of |S|
 _CIRCLE = np.linspace(0.0, 2.0 * np.pi, 181)
-_FARTHEST = 30.0  # |L| beyond which the Nyquist plot has no points: integrators come from infinity
+_LARGEST_GAIN = 30.0  # |L| beyond which the Nyquist plot has no points: integrators start at infinity
 _WINDOW = ([-3.2, 1.2], [-2.4, 1.6])  # of the Nyquist plot
 
 
@@ -71,12 +71,12 @@ class AnalysedLoop:
     sample_time: float | None = None
 
 
-#: The loop of a design that has none.
+#: A loop that the design does not close.
 _ABSENT = AnalysedLoop("none")
 
 
 def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, AnalysedLoop]:
-    """The linear loops of the controllers that the design is of, by name; of a linear plant there is one, ``loop``."""
+    """The linear loops that the design closes, by name; the only loop of a linear plant is ``loop``."""
     try:
         return (
             _vehicle_loops(model, design, scenario)
@@ -145,15 +145,15 @@ def _plant_loops(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping
     if parts.name != "cascade":
         return {**closed_loops, **dict.fromkeys(names_of(model)[1:], _ABSENT)}
     inner = loop.inner()
-    alone = inner.measures()
-    within = _structured(inner, alone, alone, inner.response, inner.parts)
+    inner_measures = inner.measures()
+    inner_loop = _structured(inner, inner_measures, inner_measures, inner.response, inner.parts)
     outer = loop.outer_margins() if measures.stable[0] else None
-    around = _structured(loop, measures, outer, loop.outer_response, loop.outer_parts)
+    outer_loop = _structured(loop, measures, outer, loop.outer_response, loop.outer_parts)
     return {
         **closed_loops,
-        "inner": within,
-        "outer": replace(around, noise_gain=np.nan),
-    }  # that is of the plant's command
+        "inner": inner_loop,
+        "outer": replace(outer_loop, noise_gain=np.nan),
+    }  # the noise gain is that of the plant's command
 
 
 def _continuous(loop: Loop) -> AnalysedLoop:
@@ -185,7 +185,7 @@ def _margins(loop_margins: Margins | LoopMeasures) -> Margins:
 
 
 def _sampled(A: Floats, B: Floats, C: Floats, delay: float, controller: PID, inner: float = 0.0) -> AnalysedLoop:
-    """`inner` is the gain (s) of a loop of the output's rate within, 0 for none: the loop is broken at the command."""
+    """The sampled loop, broken at the command; `inner` is the gain (s) of an inner loop of the output's rate, or 0."""
     T = controller.sample_time
     if inner:
         loop_values = cascade_measures(A, B, C, np.array([delay]), controller, np.array([inner]))
@@ -249,13 +249,13 @@ def loop_sensitivity(
     )
 
 
-Seen = Mapping[tuple[str, int], AnalysedLoop]
+LoopsByScenario = Mapping[tuple[str, int], AnalysedLoop]
 
 
 def _limit(result: Result, name: str) -> float | None:
-    """The study's limit on Ms, if it has one; ``min(ms, 10)`` is ms too, cut for the search."""
-    of_ms = re.compile(rf"{name}|min\({name}, [0-9.e+]+\)|min\([0-9.e+]+, {name}\)")
-    limits = [c.maximum for c in result.problem.constraints if of_ms.fullmatch(str(c.expression))]
+    """The study's limit on Ms, if it has one; ``min(ms, 10)``, bounded for the search, counts too."""
+    ms_pattern = re.compile(rf"{name}|min\({name}, [0-9.e+]+\)|min\([0-9.e+]+, {name}\)")
+    limits = [c.maximum for c in result.problem.constraints if ms_pattern.fullmatch(str(c.expression))]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
@@ -287,7 +287,12 @@ def _findings(
 
 
 def _loop_figures(
-    result: Result, loop: str, designs: Mapping[str, int], loops_of_designs: Seen, limit: float | None, kind: str
+    result: Result,
+    loop: str,
+    designs: Mapping[str, int],
+    loops_of_designs: LoopsByScenario,
+    limit: float | None,
+    kind: str,
 ) -> list[Figure]:
     """Both figures of one loop; none if it is unstable in all scenarios. `kind` is the limit's label in the legend."""
     scenario_numbers = worst_first(loops_of_designs, len(result.problem.scenarios))
@@ -314,7 +319,7 @@ def _loop_figures(
     ]  # fmt: skip
 
 
-def worst_first(loops_of_designs: Seen, count: int) -> list[int]:
+def worst_first(loops_of_designs: LoopsByScenario, count: int) -> list[int]:
     """The scenarios that are drawn: of those with a stable loop the worst first, then the others in their order.
 
     The worst is that with the largest Ms; an unstable loop is worse than any.
@@ -357,10 +362,10 @@ def _curves(loops: Mapping[str, AnalysedLoop], limit: float | None, kind: str) -
     radius = 1.0 / (ms or np.inf)
     line: Trace = {"colour": "@muted", "width": 1.2, "dash": "dot"}
     level = trace(ends, np.full(len(ends), np.nan if ms is None else ms), words, **line)
-    ring = trace(-1.0 + radius * np.cos(around), radius * np.sin(around), words, **line)
+    circle_line = trace(-1.0 + radius * np.cos(around), radius * np.sin(around), words, **line)
     cross = {"symbol": "cross-thin", "size": 10, "line": {"color": "@ink", "width": 2}}
     point = trace(np.array([-1.0]), np.array([0.0]), "-1", mode="markers", marker=cross, showlegend=False)
-    sensitivities, nyquist = [level], [ring, point]
+    sensitivities, nyquist = [level], [circle_line, point]
     for k, (name, loop) in enumerate(loops.items()):
         stable = loop.response is not None
         at = w if stable else np.empty(0)
@@ -373,7 +378,7 @@ def _curves(loops: Mapping[str, AnalysedLoop], limit: float | None, kind: str) -
             trace(at, S, title, colour=colour, width=1.8, hover=f"{hover} |S|", **group),
             trace(at, T, title, colour=colour, width=1.1, dash="dash", hover=f"{hover} |T|", showlegend=False, **group),
         ]
-        near = np.where(np.abs(L) <= _FARTHEST, L, np.nan)
+        near = np.where(np.abs(L) <= _LARGEST_GAIN, L, np.nan)
         hover = f"{name}<br>L = <b>%{{x:.3~g}} %{{y:+.3~g}}j</b>"
         nyquist.append(trace(near.real, near.imag, title, colour=colour, width=1.8, hover=hover))
     return sensitivities, nyquist
@@ -388,8 +393,8 @@ def frequencies(loops: Sequence[AnalysedLoop]) -> Floats:
     crossovers = [w for w in crossovers if w > 0.0]
     if crossovers:
         peaks = [_peak(loop, np.geomspace(low, high, _POINTS)) for loop in loops]
-        low = max(low, min(min(crossovers) / _BEYOND, min(peaks) / _AROUND))
-        high = min(high, max(_BEYOND * max(crossovers), _AROUND * max(peaks)))
+        low = max(low, min(min(crossovers) / _CROSSOVER_FACTOR, min(peaks) / _PEAK_FACTOR))
+        high = min(high, max(_CROSSOVER_FACTOR * max(crossovers), _PEAK_FACTOR * max(peaks)))
     return np.geomspace(low, high, _POINTS)
 
 
@@ -411,12 +416,7 @@ def _table(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[st
         if analysis is not _ABSENT
     ]
     head = ("design", "scenario", "loop", "stability", *_COLUMNS)
-    # A continuous loop has no spectral radius: what nobody has is left out.
-    filled_columns = [
-        k for k in range(len(head)) if not all(isinstance(row[k], float) and np.isnan(row[k]) for row in rows)
-    ]
-    table = tuple(tuple(row[k] for k in filled_columns) for row in rows)
-    return Table("Margins", tuple(head[k] for k in filled_columns), table, visible_rows=60)
+    return Table("Margins", *with_a_value(head, rows), visible_rows=60)  # continuous loops have no spectral radius
 
 
 def _numbers(loop: AnalysedLoop) -> tuple[float, ...]:

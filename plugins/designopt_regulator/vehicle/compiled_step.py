@@ -72,7 +72,7 @@ def c_source(pattern: Loops, states: int) -> str:
     loops = with_structure(pattern, iter(ca.vertsplit(numbers)))
     x, command, load = (ca.SX.sym(name, size) for name, size in (("x", states), ("command", 2), ("load", 2)))
     memory, measurement, references, h = (
-        ca.SX.sym(name, size) for name, size in (("memory", 6), ("seen", 3), ("wanted", 3), ("h", 1))
+        ca.SX.sym(name, size) for name, size in (("memory", 6), ("measurement", 3), ("references", 3), ("h", 1))
     )
 
     state = tuple(ca.vertsplit(x))

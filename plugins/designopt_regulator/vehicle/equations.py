@@ -1,11 +1,11 @@
-"""The tracked vehicle: its numbers, the terrains, the equations of motion of level 1, trim and linear loops.
+"""The tracked vehicle: its numbers, the equations of motion without slip (level 1), trim and linear loops.
 
 The plant is built from published terramechanics; drive lag, delay, rotating-mass factor, maximum force and power are
 design assumptions. Turning resistance after Nikitin as given by Zabavnikov (1975).
 
 States: speed v (m/s), yaw rate r (rad/s, to the left positive), heading psi (rad), drive forces of the left and the
-right track F_L, F_R (N). The equations are stated once, for the module `m` that computes: with numpy states are arrays
-(n,), with casadi symbols of which machine code is made.
+right track F_L, F_R (N). The equations are stated once, for the module `m` that computes: with NumPy the states are
+arrays (n,), with CasADi symbols from which machine code is generated.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _LEVEL_1 = dict.fromkeys(("shift", "side_moment", "stiction", "shear_modulus"), 
 
 
 def plant(*, mass: ArrayLike, rotating_mass_factor: ArrayLike, **numbers: ArrayLike) -> VehicleNumbers:
-    """The plant with these values, by its fields, broadcast to one length; without the last four it is that of level 1.
+    """The plant with these values of its fields, broadcast to one length; the last four are 0 by default (level 1).
 
     `mass` (kg) and `rotating_mass_factor` give the weight and the inertial mass.
     """
@@ -118,10 +118,10 @@ def missing_force(p: VehicleNumbers, speed: Floats, grade: Floats) -> Floats:
     The smallest of adhesion, maximum force and power decides.
     """
     speed = np.abs(speed)
-    apart = 2.0 * p.max_force * np.abs(trim_difference(p, speed))
-    need = p.weight * (p.rolling + grade) + p.air_drag * speed**2 + apart
+    steering_force = 2.0 * p.max_force * np.abs(trim_difference(p, speed))
+    required_force = p.weight * (p.rolling + grade) + p.air_drag * speed**2 + steering_force
     drive = np.minimum(p.max_force, p.power / np.maximum(speed, _MIN_POWER_SPEED))
-    return np.asarray(need - 2.0 * np.minimum(np.minimum(*p.adhesion_limits), drive))
+    return np.asarray(required_force - 2.0 * np.minimum(np.minimum(*p.adhesion_limits), drive))
 
 
 def speed_loop(p: VehicleNumbers, speed: Floats) -> tuple[Floats, Floats, Floats]:

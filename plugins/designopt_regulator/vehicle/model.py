@@ -64,10 +64,10 @@ _DEFAULT_SPEED_STEP = 2.0
 _RATE_LOOP = ("rate_gain", "max_rate")
 _LOOPS: tuple[Loop, ...] = ("course", "speed")
 _NAMES = ("kp", "ti", "td", "tf", "b", "tt")
-_OFF = {"ti": np.inf, "td": 0.0, "tf": 0.1, "b": 1.0, "tt": np.nan}
+_NO_EFFECT = {"ti": np.inf, "td": 0.0, "tf": 0.1, "b": 1.0, "tt": np.nan}
 _SMALLEST = float(np.nextafter(0.0, 1.0))
-_MOST_STEPS = 1_000_000  # of a run, and
-_MOST_DELAY = 1000  # samples, which are states of the linear loop: more would fill the memory
+_MOST_STEPS = 1_000_000  # integration steps of a run
+_MOST_DELAY = 1000  # samples of delay: each is a state of the linear loop, and more would fill the memory
 _QUALITY = ("iae", "ise", "itae", "iae_step", "iae_load", "overshoot", "settling", "not_settled", "residual_error",
             "load_peak", "tv",            "effort", "sat_fraction")  # fmt: skip
 _MEASURES = ("spectral_radius", "stab_degree", "ms", "mt", "gm", "gm_down", "pm", "delay_margin",
@@ -290,7 +290,7 @@ class TrackedVehicle:
                 else self.speed_regulator or FIXED_SPEED_CONTROLLER
             )
             fixed_values = {name: getattr(fixed, name) for name in _NAMES}
-            return {**_OFF, **{name: value for name, value in fixed_values.items() if value is not None}}
+            return {**_NO_EFFECT, **{name: value for name, value in fixed_values.items() if value is not None}}
         kind: Kind = self.course_kind or "PID" if loop == "course" else self.speed_kind or "PI"
         ending = "_v" if self.loop == "both" and loop == "speed" else ""
         fixed_values = {name: design[name + ending] for name in _NAMES if name + ending in design}
@@ -309,7 +309,7 @@ class TrackedVehicle:
             if is_unusual(value):
                 raise InvalidDesign(f"{name}{ending}: {value:g} {UNUSUAL}")
         fixed_by_kind = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
-        return {**_OFF, **fixed_values, **fixed_by_kind}
+        return {**_NO_EFFECT, **fixed_values, **fixed_by_kind}
 
     # ------------------------------------------------------------------------------------------------ all rows
 
@@ -344,8 +344,8 @@ class TrackedVehicle:
         runs = simulation(manoeuvre=manoeuvre, trace=bool(arrays) or manoeuvre.noise is not None)
         figures = self._figures(runs, p, controllers, inner, speed, target, delay_steps / self.substeps)
         if manoeuvre.noise is not None:
-            quiet = simulation(manoeuvre=replace(manoeuvre, noise=None), trace=True)
-            figures["noise_command"] = noise_command(runs, quiet, self.tuned_loops[0])
+            without_noise = simulation(manoeuvre=replace(manoeuvre, noise=None), trace=True)
+            figures["noise_command"] = noise_command(runs, without_noise, self.tuned_loops[0])
         names, columns = list(figures), [values.tolist() for values in figures.values()]
         answers: list[Answer | Exception] = []
         for i, values in enumerate(zip(*columns, strict=True)):
@@ -394,7 +394,7 @@ class TrackedVehicle:
             controller = replace(controller, kp=controller.kp * self.gain_schedule.factor(speed))
         linear = course_loop(p, speed)
         loop_measures = measures(*linear, delay, controller)
-        if inner.gain.any():  # the others keep their figures, which do not depend on who is computed with them
+        if inner.gain.any():  # the figures of a row do not depend on the rows computed with it
             with_rate = np.flatnonzero(inner.gain)
             controllers = replace(controller, kp=controller.kp * inner.forward).rows(with_rate)
             A, B, C = (part[with_rate] for part in linear)

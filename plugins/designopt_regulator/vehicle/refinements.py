@@ -23,11 +23,9 @@ from designopt_regulator.vehicle.equations import (
     yaw_damping,
 )
 from designopt_regulator.vehicle.simulation import Loop, SimulatedRuns
-from designopt_regulator.vehicle.slip import longest_step, trim_slip
+from designopt_regulator.vehicle.slip import STABLE_PRODUCT, longest_step, trim_slip
 
 Q = Quantity
-
-_STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends at 2.785
 
 
 class RefinedDesign(VehicleDesign, total=False):
@@ -114,11 +112,11 @@ def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> di
 def check_steps(p: VehicleNumbers, speeds: Floats, sample_time: float, substeps: int) -> None:
     """Raises `InvalidDesign` if integration steps are too long for one vehicle, or if its tracks spin at the speed.
 
-    With steps too long for the classical Runge-Kutta method motions grow, or oscillate between the limits.
+    Longer steps make motions grow, or oscillate between the limits, in the classical Runge-Kutta method.
     """
     step = sample_time / substeps
     for name, applies, longest in (
-        ("lag", np.True_, _STABLE * float(p.lag.min())),
+        ("lag", np.True_, STABLE_PRODUCT * float(p.lag.min())),
         ("speed", np.True_, _longest_turning_step(p, speeds)),
         ("yaw_stiction", p.stiction > 0.0, _longest_stiction_step(p, speeds)),
         ("shear_modulus", p.shear_modulus > 0.0, _longest_slip_step(p, speeds)),
@@ -147,20 +145,20 @@ def _longest_slip_step(p: VehicleNumbers, speeds: Floats) -> float:
 def _longest_stiction_step(p: VehicleNumbers, speeds: Floats) -> float:
     """The longest step (s) with which stiction is integrated without growing oscillations."""
     slope = p.stiction / STICTION_RATE + yaw_damping(p, speeds.min(keepdims=True))
-    return float((_STABLE * p.yaw_inertia / slope).min())
+    return float((STABLE_PRODUCT * p.yaw_inertia / slope).min())
 
 
 def _longest_turning_step(p: VehicleNumbers, speeds: Floats) -> float:
     """The longest step (s) with which the resistance to turning, strongest at low speed, is integrated without
     growing oscillations.
     """
-    return float((_STABLE * p.yaw_inertia / yaw_damping(p, speeds.min(keepdims=True))).min())
+    return float((STABLE_PRODUCT * p.yaw_inertia / yaw_damping(p, speeds.min(keepdims=True))).min())
 
 
 def noise(scenario: Mapping[str, Any], samples: int) -> Floats | None:
     """White noise (2, samples) of the measured speed (m/s) and heading (rad); None for a scenario without noise.
 
-    A draw gives the same sequence for every design, independent of the division of evaluations.
+    A draw gives the same sequence for every design, whichever designs are evaluated together.
     Raises `InvalidDesign` for a draw without noise.
     """
     names = ("speed_noise", "course_noise")
@@ -174,7 +172,7 @@ def noise(scenario: Mapping[str, Any], samples: int) -> Floats | None:
 
 
 def noises(noise_of_rows: Sequence[Floats | None]) -> Floats | None:
-    """The noise of all rows (n, 2, samples), 0 in rows without noise; None if all are without."""
+    """The noise of all rows (n, 2, samples), 0 in rows without noise; None if no row has noise."""
     noise = next((values for values in noise_of_rows if values is not None), None)
     if noise is None:
         return None

@@ -30,8 +30,8 @@ from designopt_regulator.vehicle.step import Gain, Loops, MeasuredSignals, Refer
 Loop = Literal["speed", "course"]
 
 _LIMIT = 1e3  # speed (m/s) or heading (rad) beyond which a row has diverged
-_ROWS = 32  # that machine code runs and that are assessed together: their records stay in the processor's cache
-_ROWS_OF_ARRAYS = 200  # the same for numpy, whose calls cost more than their arithmetic
+_ROWS = 32  # simulated and assessed together by machine code: their records stay in the processor's cache
+_NUMPY_ROWS = 200  # the same for NumPy, whose calls cost more than their arithmetic
 
 
 @dataclass(frozen=True)
@@ -138,27 +138,27 @@ def simulate(
     """Run n vehicles through a manoeuvre; `delay_steps` (n,) is their delay in integration steps.
 
     Both controllers have the same sample time, divided into `substeps` integration steps. All arrays have n rows.
-    `quality_loops` are the loops whose quality is computed. Without `machine_code` NumPy is used in any case.
+    `quality_loops` are the loops whose quality is computed. Without `machine_code` NumPy computes the runs.
     """
     n = len(plant)
     parts, order = [], []
-    with np.errstate(all="ignore"):  # of rows that diverge: their final values show it
-        for alike in (np.flatnonzero(plant.shear_modulus == 0.0), np.flatnonzero(plant.shear_modulus > 0.0)):
-            if not len(alike):
+    with np.errstate(all="ignore"):  # diverged rows overflow; `failed` marks them
+        for same_motion in (np.flatnonzero(plant.shear_modulus == 0.0), np.flatnonzero(plant.shear_modulus > 0.0)):
+            if not len(same_motion):
                 continue
-            some_rows = partial(_rows, rows=alike, n=n)
+            some_rows = partial(_rows, rows=same_motion, n=n)
             setup = _setup(
                 some_rows(plant), some_rows(speed_regulator), some_rows(course_regulator), some_rows(manoeuvre),
                 some_rows(delay_steps),
                 some_rows(rate_loop), substeps, schedule,
             )  # fmt: skip
             code = compile_step(setup.loops, len(setup.start)) if machine_code else None
-            together = _ROWS if code is not None else _ROWS_OF_ARRAYS
-            for first in range(0, len(alike), together):
-                part = setup.rows(slice(first, first + together))
+            part_size = _ROWS if code is not None else _NUMPY_ROWS
+            for first in range(0, len(same_motion), part_size):
+                part = setup.rows(slice(first, first + part_size))
                 record = _by_numpy(part) if code is None else _by_machine(part, code)
                 parts.append(_assess(part, record, quality_loops, trace))
-            order.append(alike)
+            order.append(same_motion)
     return _join(parts, np.argsort(np.concatenate(order)))
 
 
@@ -285,7 +285,7 @@ def _by_numpy(setup: _Setup) -> _Record:
     step_at, load_at = (round(at / times.sample_time) for at in (times.step_at, times.load_at))
     record, commands = np.zeros((4, samples * substeps + 1, n)), np.zeros((4, samples, n))
     forces = np.empty((samples + 1, 2, n))
-    x, memory, each, zeros = setup.start, setup.memory, np.arange(n), np.zeros(n)
+    x, memory, row_numbers, zeros = setup.start, setup.memory, np.arange(n), np.zeros(n)
     forces[0] = x[3:5]
     divergence_sample = np.zeros(n, np.int64)
     for k in range(samples):
@@ -298,13 +298,15 @@ def _by_numpy(setup: _Setup) -> _Record:
         commands[:, k] = outputs[:4]
         forces[k + 1] = outputs[4:]
         for node in range(k * substeps, (k + 1) * substeps):
-            delayed_forces = forces[np.where(node < setup.delay, 0, 1 + (node - setup.delay) // substeps), :, each].T
+            sent_at = np.where(node < setup.delay, 0, 1 + (node - setup.delay) // substeps)
+            delayed_forces = forces[sent_at, :, row_numbers].T
             record[:, node] = *x[:3], motion.drive_power(np, x)
             x = runge_kutta(partial(motion.rates, np, command=tuple(delayed_forces), load=(force, moment)), x, h)
-        bad = ~((np.abs(x[0]) <= _LIMIT) & (np.abs(x[2]) <= _LIMIT) & np.isfinite(x).all(axis=0))
-        if bad.any():  # put to rest, where they disturb no check; their figures are void
-            divergence_sample[bad & (divergence_sample == 0)] = k + 1
-            x, memory = (with_structure(part, (np.where(bad, 0.0, a) for a in leaves(part))) for part in (x, memory))
+        diverged = ~((np.abs(x[0]) <= _LIMIT) & (np.abs(x[2]) <= _LIMIT) & np.isfinite(x).all(axis=0))
+        if diverged.any():  # set to 0, which triggers no further check; their figures are void
+            divergence_sample[diverged & (divergence_sample == 0)] = k + 1
+            x = tuple(np.where(diverged, 0.0, a) for a in x)
+            memory = with_structure(memory, (np.where(diverged, 0.0, a) for a in leaves(memory)))
     record[:, -1] = *x[:3], motion.drive_power(np, x)
     speed, yaw_rate, course, power = np.ascontiguousarray(record.transpose(0, 2, 1))
     u, u_raw, w, w_raw = np.ascontiguousarray(commands.transpose(0, 2, 1))

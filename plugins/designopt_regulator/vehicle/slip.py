@@ -2,7 +2,7 @@
 
 Traction after Janosi & Hanamoto (1961) under uniform pressure (Wong 2010): at a slip i a track of length L on ground of
 shear modulus K has the share 1 - (K/(iL)) (1 - exp(-iL/K)) of its maximum force. The rotating masses, which level 1
-adds to the vehicle's, are those of the tracks here. States: those of `vehicle`, then the speeds of the left and the
+adds to the vehicle's, are those of the tracks here. States: those of `equations`, then the speeds of the left and the
 right track (m/s).
 """
 
@@ -15,15 +15,16 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt_regulator.vehicle.equations import GRAVITY, State, VehicleDynamics, VehicleNumbers
 
-_MIN_SPEED = 0.1  # m/s, below which slip is no longer referred to the speed itself
-_STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends at 2.785
+_MIN_SPEED = 0.1  # m/s; slip is relative to the speed, at least to this one
+#: Product of step and decay rate up to which the classical Runge-Kutta method is used; it is stable up to 2.785.
+STABLE_PRODUCT = 2.5
 
 
 class SlippingMotion(NamedTuple):
     """The equations of motion with slipping tracks, and the constants of one vehicle or of many in them."""
 
     body: VehicleDynamics  # with the mass that does not rotate, and grips that are the maximum forces at any slip
-    shears: Any  # L/K
+    shear_per_slip: Any  # L/K
     per_track_mass: Any
 
     @classmethod
@@ -32,7 +33,7 @@ class SlippingMotion(NamedTuple):
         mass = p.weight / GRAVITY
         return cls(
             body=VehicleDynamics.of_vehicle(p)._replace(per_mass=1.0 / mass),
-            shears=p.contact_length / p.shear_modulus,
+            shear_per_slip=p.contact_length / p.shear_modulus,
             per_track_mass=2.0 / (p.inertial_mass - mass),
         )
 
@@ -42,7 +43,7 @@ class SlippingMotion(NamedTuple):
         return self.body.arm
 
     def rates(self, m: Any, x: State, command: State, load: State) -> State:
-        """Time derivatives of the states `x`; arguments as for `vehicle.VehicleDynamics.rates`."""
+        """Time derivatives of the states `x`; arguments as for `equations.VehicleDynamics.rates`."""
         body, v, r, left, right = self.body, x[0], x[1], x[3], x[4]
         force, moment = body.resistance(m, v, r)
         T_L, T_R = self.ground_forces(m, x)
@@ -65,10 +66,10 @@ class SlippingMotion(NamedTuple):
         )
 
     def _share(self, m: Any, track: Any, ground: Any) -> Any:
-        """Traction of a track of this speed over ground of this speed, as a share of the maximum; it has a sign."""
+        """Signed share of the maximum traction of a `track` of this speed over `ground` of this speed (m/s)."""
         slip = (track - ground) / m.fmax(m.fmax(m.fabs(track), m.fabs(ground)), _MIN_SPEED)
-        turns = self.shears * m.fabs(slip) + 1e-12  # 0/0 has the limit 0
-        return m.sign(slip) * (1.0 + m.expm1(-turns) / turns)
+        shear = self.shear_per_slip * m.fabs(slip) + 1e-12  # 0/0 has the limit 0
+        return m.sign(slip) * (1.0 + m.expm1(-shear) / shear)
 
     def drive_power(self, m: Any, x: State) -> Any:
         """Power (W) of the tracks, slip losses included: ground force times speed of the track."""
@@ -79,12 +80,12 @@ class SlippingMotion(NamedTuple):
 def trim_slip(p: VehicleNumbers, left: Floats, right: Floats) -> tuple[Floats, Floats]:
     """Slip (n,) of the left and the right track that give these forces (N); above 1 where they cannot."""
     return tuple(  # type: ignore[return-value]
-        _turns(force / grip) * np.sign(force) * p.shear_modulus / p.contact_length
+        _shear_of_share(force / grip) * np.sign(force) * p.shear_modulus / p.contact_length
         for force, grip in zip((left, right), p.adhesion_limits, strict=True)
     )
 
 
-def _turns(share: Floats) -> Floats:
+def _shear_of_share(share: Floats) -> Floats:
     """q > 0 with 1 - (1 - exp(-q))/q = |share|, by bisection."""
     low, high = np.full_like(share, -40.0), np.full_like(share, 40.0)  # logarithms of q
     for _ in range(100):
@@ -100,4 +101,4 @@ def longest_step(p: VehicleNumbers, speed: Floats) -> Floats:
     mass = p.weight / GRAVITY
     slope = np.maximum(*p.adhesion_limits) * p.contact_length / (2.0 * p.shear_modulus * np.abs(speed))
     body = 1.0 / mass + 0.25 * p.track_distance**2 / p.yaw_inertia
-    return np.asarray(_STABLE / (slope * (2.0 / (p.inertial_mass - mass) + body)))
+    return np.asarray(STABLE_PRODUCT / (slope * (2.0 / (p.inertial_mass - mass) + body)))

@@ -1,7 +1,7 @@
 """Soft ground (level 2): sinkage and compaction after Bekker (1969), traction after Janosi & Hanamoto (1961).
 
 The pressure under the tracks is taken as uniform. Losses of the running gear and the peaks of pressure under the road
-wheels are not in it, so that compaction adds to the rolling resistance of hard ground and does not replace it.
+wheels are not included: compaction adds to the rolling resistance of hard ground and does not replace it.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def traction(soil: Soil, weight: float, width: float, length: float, slip: float
     max_coefficient = 2.0 * width * length * soil.cohesion / weight + float(np.tan(soil.friction_angle))
     if slip is None:
         return max_coefficient
-    turns = slip * length / soil.shear_modulus
-    return max_coefficient * float(1.0 + np.expm1(-turns) / turns)
+    shear = slip * length / soil.shear_modulus
+    return max_coefficient * float(1.0 + np.expm1(-shear) / shear)
 
 
 def _stiffness(soil: Soil, width: float) -> float:

@@ -13,6 +13,12 @@ from scipy.optimize import brentq, minimize_scalar
 PROCESS = {"1": fopdt(1.0, 1.0, 1.0), "8": fopdt(1.0, 8.0, 1.0), "20": fopdt(1.0, 20.0, 1.0), "inf": ipdt(1.0, 1.0)}
 
 
+def ms_of(loop):
+    """The peak of the sensitivity, inf for an unstable loop."""
+    margins = loop.margins()
+    return np.inf if margins is None else margins.ms[0]
+
+
 # ------------------------------------------------------------------------------------------------------------- 9.1
 
 
@@ -69,7 +75,7 @@ def test_cancelling_the_lag_leaves_the_integrator():
 def test_pi_settings_that_minimise_iae_at_ms_1_59(process, step, kp, ti, iae):
     settings = iae_optimal_pi(PROCESS[process], 1.59, step, 0.7 * ti, 1.4 * ti)
     loop = Loop(PROCESS[process], *settings)
-    assert loop.ms() == pytest.approx(1.59, abs=1e-8)
+    assert ms_of(loop) == pytest.approx(1.59, abs=1e-8)
     assert step_responses(loop)[step == "input"].iae == pytest.approx(iae, abs=1e-4)
     np.testing.assert_allclose(settings, (kp, ti), rtol=2e-3)
 
@@ -124,7 +130,7 @@ def test_cost_of_the_simc_rule_at_the_same_robustness(ms, process, kp, ti, best,
     def settings(tau_c):
         return simc_pi(1.0, float(process), 1.0, tau_c)
 
-    tau_c = brentq(lambda t: Loop(PROCESS[process], *settings(t)).ms() - ms, -0.5, 8.0, xtol=1e-7)
+    tau_c = brentq(lambda t: ms_of(Loop(PROCESS[process], *settings(t))) - ms, -0.5, 8.0, xtol=1e-7)
     assert cost(process, *settings(tau_c)) == pytest.approx(simc, rel=1e-3)
 
 
@@ -137,7 +143,7 @@ def test_the_largest_integral_gain_of_a_third_order_lag(ms, kp, ki, ti):
     assert settings[0] == pytest.approx(kp, abs=1e-4)
     assert settings[0] / settings[1] == pytest.approx(ki, abs=1e-4)
     assert ti is None or settings[1] == pytest.approx(ti, abs=1e-4)
-    assert Loop(lag(3), *settings).ms() == pytest.approx(ms, abs=1e-8)
+    assert ms_of(Loop(lag(3), *settings)) == pytest.approx(ms, abs=1e-8)
 
 
 # ------------------------------------------------------------------------------------------------------------- 9.4
@@ -166,7 +172,6 @@ def test_unstable_poles_of_an_integrator_with_delay_are_counted(kp, poles):
     loop = Loop(ipdt(1.0, 1.0), kp)
     assert loop.unstable_poles() == poles
     assert (loop.margins() is None) == (poles > 0)
-    assert (loop.ms() == np.inf) == (poles > 0)
 
 
 def test_an_unstable_plant_is_stabilised_by_gain():

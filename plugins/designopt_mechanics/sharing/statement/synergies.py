@@ -9,8 +9,8 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.lazy import scipy
 
-#: Alternations, and the relative change of the error at which they end.
-_ROUNDS, _STILL = 500, 1e-9
+#: Random starts, alternations of each, and the relative change of the error at which they end.
+_STARTS, _ROUNDS, _STILL = 5, 500, 1e-9
 
 
 def command_matrix(synergies: Mapping[str, Mapping[str, float]], muscles: tuple[str, ...]) -> Floats:
@@ -20,11 +20,11 @@ def command_matrix(synergies: Mapping[str, Mapping[str, float]], muscles: tuple[
     return np.column_stack([np.array(weights).T.reshape(len(muscles), -1), np.eye(len(muscles))[:, alone]])
 
 
-def factorise_signals(signals: Floats, count: int, *, seed: int = 0, starts: int = 5) -> tuple[Floats, Floats, float]:
+def factorise_signals(signals: Floats, count: int) -> tuple[Floats, Floats, float]:
     """W (k, `count`), H (n, `count`) and the variance accounted for: ``signals ~ H W^T`` (n, k), all not negative.
 
     Non-negative matrix factorisation by alternating non-negative least squares (Paatero & Tapper, Environmetrics 5,
-    1994), the best of `starts` random ones; each column of W has the largest entry 1. The variance accounted for is
+    1994), the best of five random starts; each column of W has the largest entry 1. The variance accounted for is
     ``1 - sum (S - H W^T)^2 / sum S^2``. Raises `ValueError` for signals that are negative or not finite, and for
     counts that they cannot have.
     """
@@ -33,10 +33,10 @@ def factorise_signals(signals: Floats, count: int, *, seed: int = 0, starts: int
         raise ValueError("signals must be finite and not negative in every frame")
     if not 1 <= count <= min(signals.shape):
         raise ValueError(f"{count} synergies of {signals.shape[1]} signals in {signals.shape[0]} frames")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     size = float((signals**2).sum()) or 1.0
     best: tuple[Floats, Floats, float] | None = None
-    for _ in range(starts):
+    for _ in range(_STARTS):
         W = rng.random((signals.shape[1], count))
         error = np.inf
         for _ in range(_ROUNDS):
@@ -55,7 +55,7 @@ def factorise_signals(signals: Floats, count: int, *, seed: int = 0, starts: int
 
 
 def _columns(matrix: Floats, right_side: Floats) -> Floats:
-    """(s, n) the non-negative x with the least ``|matrix x - wanted|`` for each column of `right_side`.
+    """(s, n) the non-negative x with the least ``|matrix x - b|`` for each column b of `right_side`.
 
     Raises `ValueError` if the solver gives up.
     """
