@@ -354,7 +354,7 @@
   // A figure that is lower on paper than on the screen has smaller names and fewer ticks, and many panels two stacks.
   function fitSheet({data, layout}, height) {
     const panels = axesOf(layout, "y"), titles = layout.annotations ?? [];
-    if (panels.length > 10 && !layout.xaxis2 && titles.length === panels.length) inTwoStacks(data, layout, panels);
+    if (panels.length > 10 && !layout.xaxis2 && titles.length === panels.length) inTwoStacks(data, layout, panels, height);
     for (const note of titles) note.font = {...note.font, size: 9};
     for (const axis of panels) {
       const names = axis.ticktext ?? new Set(data.flatMap(t => Array.isArray(t.y) ? t.y : []).filter(y => typeof y === "string"));
@@ -364,9 +364,9 @@
     }
   }
 
-  // Panels above each other over one axis stand in two stacks side by side.
-  function inTwoStacks(data, layout, panels) {
-    const rows = Math.ceil(panels.length / 2), gap = 0.3 / rows, size = (1 - gap * (rows - 1)) / rows, right = 0.56;
+  // Panels above each other over one axis stand in two stacks side by side, with room for their titles between them.
+  function inTwoStacks(data, layout, panels, height) {
+    const rows = Math.ceil(panels.length / 2), gap = Math.max(0.3 / rows, 17 / (height - 100)), size = (1 - gap * (rows - 1)) / rows, right = 0.56;
     Object.assign(layout.xaxis, {domain: [0, 1 - right], anchor: `y${rows}`});
     layout.xaxis2 = {...layout.xaxis, domain: [right, 1], anchor: `y${panels.length}`, matches: "x"};
     panels.forEach((axis, k) => {
@@ -578,7 +578,7 @@
     const scroll = element("div", undefined, {className: "scroll"});
     scroll.append(table);
     box.replaceChildren(caption, scroll);
-    if (rows.length > shown) box.append(element("p", `${rows.length - shown} more rows are in the CSV file.`, {className: "note"}));
+    if (rows.length > shown) box.append(element("p", `${rows.length - shown} more ${rows.length - shown > 1 ? "rows are" : "row is"} in the CSV file.`, {className: "note"}));
   }
 
   // Plotly rejects a promise of its own, without a reason, when a pause interrupts an animation: no error.
@@ -718,13 +718,13 @@
   label();
 
   // No line breaks between a number and its unit, nor within a unit; commands stay as they are, to be copied.
-  const units = new Set([...document.querySelector("main").textContent.matchAll(/\[([^\[\],]+ [^\[\],]+)\]/g)].map(([, unit]) => unit));
-  const unitsOfWords = new RegExp(`(?<=\\d[ \u00a0])(${[...units].map(unit => unit.replace(/[^\w ]/g, "\\$&")).join("|") || "(?!)"})(?![\\w/^])`, "g");
+  const units = new Set([...document.querySelector("main").textContent.matchAll(/\[([^\[\],]*[a-z%][^\[\],]*)\]/gi)].map(([, unit]) => unit));
+  const withUnit = new RegExp(`(\\d) (${[...units].map(unit => unit.replace(/[^\w ]/g, "\\$&")).join("|") || "(?!)"})(?![\\w/^])`, "g");
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const text = texts.currentNode;
     if (/\d [%a-zµ°]/i.test(text.data) && !text.data.includes("designopt ") && !text.parentElement.closest("pre"))
-      text.data = text.data.replace(unitsOfWords, unit => unit.replaceAll(" ", "\u00a0")).replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
+      text.data = text.data.replace(withUnit, words => words.replaceAll(" ", "\u00a0")).replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
     if (text.parentElement.tagName === "TH") text.data = withUnbrokenUnits(text.data);
   }
 
