@@ -378,6 +378,7 @@ def test_numbers_of_long_names_are_in_sight_on_a_narrow_screen(browser: Any, tmp
 
 def test_names_in_the_first_column_take_two_lines_at_most_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
     names = ("best of flexion error", "behind the front", "rod", "stroke of the piston [mm]", "knee (≥ 100 mm)")
+    names = (*names, "knee, topsis vector, utopia l2, robust")
     columns = ("design", *(f"figure_{k} [N m]" for k in range(5)))
     table = Table("In short", columns, tuple((name, *(1234.5,) * 5) for name in names))
     path = page_of(tmp_path, Section("Overview", tables=(table,)))
@@ -388,7 +389,7 @@ def test_names_in_the_first_column_take_two_lines_at_most_on_a_narrow_screen(bro
         )
         right = browser.execute_script("return document.querySelector('td').getBoundingClientRect().right")
     assert max(heights) < 2.2 * (min(heights) - 10) + 10
-    assert right < 200
+    assert right < 210
 
 
 def test_long_titles_at_the_left_of_panels_stay_within_the_figure_on_a_narrow_screen(
