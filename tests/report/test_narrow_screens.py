@@ -217,6 +217,23 @@ def test_a_drawing_in_space_fills_its_figure_on_every_screen(browser: Any, tmp_p
     assert sizes[420][1] < sizes[1200][1] <= 1200 / 200
 
 
+@pytest.mark.parametrize("width", [420, 1400])
+def test_a_short_axis_of_a_drawing_in_space_has_one_label_and_a_long_one_several(
+    browser: Any, tmp_path: Path, width: int
+) -> None:
+    ends = np.array([[[0.0, 0.0, 0.0], [2.0, 0.05, 1.9]], [[0.2, 0.0, 0.0], [2.0, 0.08, 2.0]]])
+    figure = Figure("Seen", draw(DrawnMotion(np.array([0.0, 1.0]), {"body": ends})))
+    path = page_of(tmp_path, Section("Space", figures=(figure,)))
+    read = """const {scene} = document.querySelector('.plot')._fullLayout;
+        return [scene.xaxis, scene.yaxis].map(axis => [axis.tickvals ?? [], axis.range])"""
+    with screen(browser, width):
+        open_page(browser, path)
+        (long_labels, _), (labels, (low, high)) = browser.execute_script(read)
+    assert long_labels == []  # as many as Plotly thinks good
+    assert len(labels) == 1
+    assert low < labels[0] < high
+
+
 def test_subplots_side_by_side_scroll_on_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
     traces = [{"y": [1, 2], "xaxis": f"x{k}", "yaxis": f"y{k}"} for k in (1, 2, 3)]
     domains = {k: {"domain": [(k - 1) / 3, k / 3 - 0.05]} for k in (1, 2, 3)}

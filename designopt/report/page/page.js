@@ -165,11 +165,16 @@
     const forward = [x - eye.x, y - eye.y, z - eye.z], right = unit(cross(forward, [up.x, up.y, up.z])), above = unit(cross(right, forward));
     const extent = direction => direction.reduce((sum, v, i) => sum + Math.abs(v) * scene.aspectratio["xyz"[i]], 0);
     const shown = height - (sliders?.length && !printing ? (width < 500 ? 240 : 170) : 70);
-    const room = width - Math.min(200, 0.34 * width) - (data.some(trace => [trace, trace.line, trace.marker].some(part => part?.colorbar)) ? 100 : 0);
+    const room = width - Math.min(200, (width < 500 ? 0.42 : 0.34) * width) - (data.some(trace => [trace, trace.line, trace.marker].some(part => part?.colorbar)) ? 100 : 0);
     const needed = Math.max(extent(right) / room, extent(above) / (shown - 70)) * shown; // over the height of the figure
-    const thick = 0.34 * Math.max(...Object.values(scene.aspectratio));
-    for (const letter of "xyz") if (scene.aspectratio[letter] < thick) Object.assign(scene[`${letter}axis`] ??= {}, {nticks: 3});
-    if (width < 500) for (const letter of "xyz") Object.assign(scene[`${letter}axis`] ??= {}, {nticks: 4, tickfont: {size: 10}, title: {...scene[`${letter}axis`]?.title, font: {size: 12}}});
+    // An axis has as many labels as it has room for; a very short one has one, in its middle.
+    const longest = Math.max(...Object.values(scene.aspectratio)), pixels = Math.min(room, shown - 70);
+    for (const letter of "xyz") {
+      const axis = scene[`${letter}axis`] ??= {}, labels = Math.floor(pixels * scene.aspectratio[letter] / longest / 22);
+      if (labels < 2 && axis.range) Object.assign(axis, {tickvals: [Number(((axis.range[0] + axis.range[1]) / 2).toPrecision(1))]});
+      else if (labels < 7) Object.assign(axis, {nticks: Math.max(2, Math.min(labels, width < 500 ? 4 : 7))});
+      if (width < 500) Object.assign(axis, {tickfont: {size: 10}, title: {...axis.title, font: {size: 12}}});
+    }
     if (projection?.type === "orthographic") for (const letter of "xyz") scene.aspectratio[letter] *= 2 / needed;
     else for (const letter of "xyz")
       eye[letter] *= Math.max(0.6, (needed / (2 * Math.tan(Math.PI / 8)) + extent(unit(forward)) / 2) / Math.hypot(...forward));
