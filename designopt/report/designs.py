@@ -79,7 +79,8 @@ def _store(names: Iterable[str]) -> str:
     entries = ", ".join(f"{name}: all" for name in names)
     return (
         f"Run the study with execution: {{arrays: {{{entries}}}}} "
-        "(or front instead of all: those of the front and of the chosen designs, stored when the run ends)."
+        "(or front instead of all: those of the front and of the chosen designs, stored when the run ends). "
+        "Without a run, designopt show STORE/DESIGN --evaluate --arrays FILE.npz computes those of a design."
     )
 
 

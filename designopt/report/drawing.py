@@ -84,7 +84,7 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
             updatemenus=[play_buttons()],
             sliders=[time_slider(time_labels(times)) | {"active": still}],
             showlegend=len(motion.lines) + len(motion.forces) > 1,
-            margin={"l": 60, "r": 20, "t": 40, "b": 20},
+            margin={"l": 0, "r": 0, "t": 40, "b": 20} if spatial else {"l": 60, "r": 20, "t": 40, "b": 20},
             meta={"times": [round(float(t), 6) for t in times]},
         ),
     }

@@ -198,13 +198,13 @@ def test_hovering_tells_the_values_of_a_design(browser: Any, tmp_path: Path) -> 
 
 
 def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Path) -> None:
-    table = Table("Tolerances", ("moment [N m]",), (("1 %",),), note="at 5 N/mm in 3 sessions")
+    table = Table("A", ("moment [N m]", "rate [1/s]"), (("1 %", 1.0),), note="at 5 N/mm in 3 sessions")
     command = "designopt show 3 km"
     findings = ("7 %", "stable ≥ 2e-5 1/s")
     facts = tuple((name, value) for name, value in (("programs", "7"), ("best", "75.14 N^2 m^2 s"), ("error", "0.004")))
     section = Section(
         "A",
-        introduction="It bears 12 kN. It turns with 3 N m at rest.",
+        introduction="It bears 12 kN. It turns with 3 N m at rest, at 2 1/s.",
         findings=findings,
         tables=(table,),
         notes=(command,),
@@ -213,7 +213,13 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
     path = page_of(tmp_path, section)
     browser.get(path.as_uri())
     text = browser.execute_script("return document.querySelector('main').textContent")
-    of_text = ("12\u00a0kN.", "3\u00a0N\u00a0m at rest", "7\u00a0%", "5\u00a0N/mm in 3 sessions", command)
+    of_text = (
+        "12\u00a0kN.",
+        "3\u00a0N\u00a0m at rest, at 2\u00a01/s",
+        "7\u00a0%",
+        "5\u00a0N/mm in 3 sessions",
+        command,
+    )
     for words in ("moment [N\u00a0m]", "1\u00a0%", *of_text):
         assert words in text
     unbroken = (

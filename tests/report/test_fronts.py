@@ -157,6 +157,12 @@ def test_a_baseline_near_the_front_is_in_the_figure_and_one_far_away_is_named_be
     assert any(note.startswith("old, of the baseline, lies far outside") for note in section.notes)
     ends = section.figures[0].plot["layout"]["xaxis"]["range"]
     assert ends[1] < 5.0
+    (beside_answer,) = overview(far).figures
+    assert max(max(trace["x"]) for trace in beside_answer.plot["data"]) < 5.0
+    assert beside_answer.note == "Far outside of it: old."
+    (with_baseline,) = overview(near).figures
+    assert max(max(trace["x"]) for trace in with_baseline.plot["data"]) > 1.0
+    assert not with_baseline.note
     assert front(near).figures[0].plot["layout"]["xaxis"]["range"][1] > 1.5
 
 

@@ -208,7 +208,8 @@ def test_a_table_is_saved_whole_in_full_precision() -> None:
     assert link is not None
     rows = list(csv.reader(io.StringIO(unquote(link.partition(",")[2]))))
     assert rows == [["a, b", "c"], ["0.30000000000000004", 'say "x"'], ["", "z"], ["3", "w"]]
-    assert "2 more rows" in page.text
+    assert "2 more rows are in the CSV file." in page.text
+    assert "1 more row is in the CSV file." in render(EMPTY, [Section("S", tables=(replace(table, visible_rows=2),))])
 
 
 def test_a_table_without_rows_is_its_note() -> None:

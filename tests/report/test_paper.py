@@ -158,9 +158,14 @@ def test_a_page_without_a_decision_has_its_results_on_paper_and_the_record_on_re
         assert browser.execute_script(heights)[:2] == [400, 400]
 
 
-def test_many_panels_stand_in_two_stacks_and_many_names_are_small_on_a_sheet(browser: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "least"), [(21, 50.0), (34, 28.0)])
+def test_many_panels_stand_in_two_stacks_and_many_names_are_small_on_a_sheet(
+    browser: Any, tmp_path: Path, number: int, least: float
+) -> None:
+    """The titles of many panels stand in the gaps between them."""
     panel_rows = [
-        (f"activation of muscle {k}", "", [{"type": "scatter", "x": [0, 1], "y": [0.0, 1.0 + k]}]) for k in range(21)
+        (f"activation of muscle {k}", "", [{"type": "scatter", "x": [0, 1], "y": [0.0, 1.0 + k]}])
+        for k in range(number)
     ]
     names = [f"muscle_{k}" for k in range(90)]
     lengths = {"data": [{"type": "scatter", "mode": "markers", "x": [1.0] * 90, "y": names}], "layout": layout()}
@@ -176,11 +181,17 @@ def test_many_panels_stand_in_two_stacks_and_many_names_are_small_on_a_sheet(bro
             && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3)).length"""
     with paper_layout(browser):
         wait_until(lambda: count(browser, "figure:not([data-drawn])") == 0, "every figure is drawn")
-        panel_heights = browser.execute_script(
-            "const l = document.querySelector('.plot')._fullLayout; return [...Array(21).keys()].map(k => "
-            "(d => (d[1] - d[0]) * l._size.h)(l[`yaxis${k ? k + 1 : ''}`].domain))"
+        ends = browser.execute_script(
+            "const l = document.querySelector('.plot')._fullLayout; return [...Array(arguments[0]).keys()].map(k => "
+            "l[`yaxis${k ? k + 1 : ''}`].domain.map(share => share * l._size.h))",
+            number,
         )
-        assert min(panel_heights) > 50
+        title_height = browser.execute_script(
+            "return document.querySelector('.annotation-text').getBoundingClientRect().height"
+        )
+        assert min(high - low for low, high in ends) > least
+        left_stack = ends[: (number + 1) // 2]
+        assert min(low - high for (low, _), (_, high) in itertools.pairwise(left_stack)) > title_height + 2
         assert browser.execute_script(overlaps, "figure:nth-of-type(1) :is(.annotation-text, .ytick text)") == 0
         assert browser.execute_script(overlaps, "figure:nth-of-type(2) .ytick text") == 0
     assert browser.execute_script("return document.querySelector('.plot')._fullLayout.xaxis2") is None
@@ -211,7 +222,8 @@ def test_numbers_beside_narrow_panels_stand_in_the_gaps_between_them_on_paper(br
     path = page_of(tmp_path, Section("Moments", figures=(Figure("Moments", figure, height=panel_height(3)),)))
     open_page(browser, path)
     read = """const box = e => e.getBoundingClientRect(), plot = document.querySelector('.plot');
-        const {_offset, _length} = plot._fullLayout.xaxis2, labels = [...plot.querySelectorAll('.y3tick text')].map(box);
+        const {_offset, _length} = plot._fullLayout.xaxis2;
+        const labels = [...plot.querySelectorAll('.y3tick text')].map(box);
         return [Math.min(...labels.map(b => b.left)), box(plot).left + _offset + _length]"""
     with paper_layout(browser):
         left, end_of_panel = browser.execute_script(read)

@@ -322,6 +322,7 @@ def test_parts_without_arrays_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("designopt.report.page.page._parts", lambda result: parts)
     joined, last = sections(six_designs())
     assert joined.introduction.startswith("The store contains no arrays for these parts: Walk and Force. Run the study")
+    assert "designopt show STORE/DESIGN --evaluate --arrays FILE.npz" in joined.introduction
     assert "{arrays: {time: all, skeleton: all, force: all}}" in joined.introduction
     assert last.title == "Front"
 

@@ -16,6 +16,7 @@ from designopt.plugin import Array, Quantity, model
 from designopt.report.designs import stored_arrays
 from designopt.report.drawing import BYTES, DrawnMotion, draw
 from designopt.report.page.page import write_report
+from designopt.report.parts.answer.best import best
 from designopt.report.parts.motion.frames import Frames
 from designopt.report.parts.motion.scene import Scene
 
@@ -89,6 +90,14 @@ def test_a_scene_shows_every_frame_of_a_short_motion(result: Any) -> None:
     arrow = plot["frames"][0]["data"][-1]
     assert arrow["x"][0] == arrow["x"][1]  # weight points down
     assert arrow["y"][1] < arrow["y"][0]
+
+
+def test_the_commands_that_recompute_designs_say_how_to_keep_their_arrays(result: Any) -> None:
+    section = best(result)
+    assert section is not None
+    (commands,) = (table for table in section.tables if table.title == "Commands to recompute them")
+    note = "--arrays FILE.npz at its end saves the arrays of the design: time, scene, wires, tension and 2 more."
+    assert commands.note == note
 
 
 def test_a_design_that_the_study_names_has_its_name_in_the_selector(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def _wrong_mesh(solution: Solution) -> Iterator[str]:
     unresolved."""
     if WRONG < solution.error_estimate < math.inf:
         yield (
-            f"coarse_mesh: the error estimate is {solution.error_estimate:.1e}, and an optimum may live on such errors"
+            f"coarse_mesh: the error estimate is {solution.error_estimate:.2g}, and an optimum may live on such errors"
             " (pulses of an interval in a control); take more intervals, refine, give a guess of the controls, or try"
             " other guesses (starts)"
         )

@@ -274,7 +274,7 @@
     const scroll = element("div", undefined, {className: "scroll"});
     scroll.append(table);
     box.replaceChildren(caption, scroll);
-    if (rows.length > shown) box.append(element("p", `${rows.length - shown} more rows are in the CSV file.`, {className: "note"}));
+    if (rows.length > shown) box.append(element("p", `${rows.length - shown} more ${rows.length - shown > 1 ? "rows are" : "row is"} in the CSV file.`, {className: "note"}));
   }
 
   // Plotly rejects a promise of its own, without a reason, when a pause interrupts an animation: no error.
@@ -403,13 +403,13 @@
   label();
 
   // No line breaks between a number and its unit, nor within a unit; commands stay as they are, to be copied.
-  const units = new Set([...document.querySelector("main").textContent.matchAll(/\[([^\[\],]+ [^\[\],]+)\]/g)].map(([, unit]) => unit));
-  const unitsOfWords = new RegExp(`(?<=\\d[ \u00a0])(${[...units].map(unit => unit.replace(/[^\w ]/g, "\\$&")).join("|") || "(?!)"})(?![\\w/^])`, "g");
+  const units = new Set([...document.querySelector("main").textContent.matchAll(/\[([^\[\],]*[a-z%][^\[\],]*)\]/gi)].map(([, unit]) => unit));
+  const withUnit = new RegExp(`(\\d) (${[...units].map(unit => unit.replace(/[^\w ]/g, "\\$&")).join("|") || "(?!)"})(?![\\w/^])`, "g");
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const text = texts.currentNode;
     if (/\d [%a-zµ°]/i.test(text.data) && !text.data.includes("designopt ") && !text.parentElement.closest("pre"))
-      text.data = text.data.replace(unitsOfWords, unit => unit.replaceAll(" ", "\u00a0")).replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
+      text.data = text.data.replace(withUnit, words => words.replaceAll(" ", "\u00a0")).replace(/(\d) (?=%|[a-zµ°]{1,4}(?![a-z]))/gi, "$1\u00a0");
     if (text.parentElement.tagName === "TH") text.data = withUnbrokenUnits(text.data);
   }
 

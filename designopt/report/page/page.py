@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.counts import plural
 from designopt.plugin import find
 from designopt.plugin.calling import value_text
 from designopt.plugin.error_location import error_line
@@ -269,6 +270,7 @@ def page(
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     environment.filters |= {
         "number": number,
+        "plural": plural,
         "csv": csv_link,
         "without_empty_columns": without_empty_columns,
         "in_two_lines": _in_two_lines,

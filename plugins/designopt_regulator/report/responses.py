@@ -26,6 +26,8 @@ Regulated = TrackedVehicle | LinearLoop
 DRAWN = 12
 #: Ratio to the shortest run beyond which the end of a run is initially outside of the figure.
 _LONGER = 4.0
+#: Domains of the panels of the value and of the command; between them stand the names of events.
+_ABOVE, _BELOW = (0.4, 1.0), (0.0, 0.34)
 #: A legend names a design by at most this many parameters.
 NAMED = 4
 #: Overshoot of a response that has none, in floating-point numbers.
@@ -250,14 +252,14 @@ def _figure(
         for t, _ in _events(model)
     ]  # fmt: skip
     texts = [
-        {"x": t, "y": 1, "yref": "paper", "text": text, "showarrow": False, "xanchor": "left", "yanchor": "top",
-         "font": {"size": 11, "color": "@muted"}}
+        {"x": t, "y": _BELOW[1], "yref": "paper", "text": text, "showarrow": False, "xanchor": "left",
+         "yanchor": "bottom", "font": {"size": 11, "color": "@muted"}}
         for t, text in _events(model)
     ]  # fmt: skip
     axes = {
         "xaxis": axis("time [s]", anchor="y2"),
-        "yaxis": axis(with_unit(signal.name, plain(signal.unit)), domain=[0.4, 1.0]),
-        "yaxis2": axis(with_unit("command", plain(signal.command_unit)), domain=[0.0, 0.34]),
+        "yaxis": axis(with_unit(signal.name, plain(signal.unit)), domain=[*_ABOVE]),
+        "yaxis2": axis(with_unit("command", plain(signal.command_unit)), domain=[*_BELOW]),
     }
     ends = [_beginning(traces) for traces in plots]
     last = max((total for until, total in ends if total > until), default=None)

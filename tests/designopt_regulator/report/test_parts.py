@@ -154,7 +154,10 @@ def test_the_course_of_each_design_is_drawn_in_degrees_over_its_command(course: 
     assert value["line"]["color"] == command["line"]["color"]
     reference = trace(chart.plot, "reference")
     assert np.unique(reference["y"]).tolist() == pytest.approx([0.0, 20.0])
-    assert {a["text"]: a["x"] for a in chart.plot["layout"]["annotations"]} == {"step": 1.0, "disturbance": 4.0}
+    axes, notes = chart.plot["layout"], chart.plot["layout"]["annotations"]
+    assert {a["text"]: a["x"] for a in notes} == {"step": 1.0, "disturbance": 4.0}
+    assert {a["y"] for a in notes} == {axes["yaxis2"]["domain"][1]}  # between the panels, where no line crosses them
+    assert axes["yaxis"]["domain"][0] > axes["yaxis2"]["domain"][1] + 0.05
 
 
 def test_the_reader_selects_a_scenario_or_a_design(course: Result) -> None:

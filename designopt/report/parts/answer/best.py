@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from designopt.counts import count, plural
+from designopt.counts import count, first_of, plural
 from designopt.plugin import report_part
 from designopt.report.labels import (
     answer_digits,
@@ -74,10 +74,12 @@ def best(result: Result) -> Section | None:
     findings += [sentence(clause) for clause in warnings(result)]
     row_count = len(result.problem.space.parameters) + len(result.problem.objectives)
     row_count += len(stated_constraints(result.problem))
+    arrays = first_of(list(result.problem.model.plugin.arrays), 4)
     commands = Table(
         "Commands to recompute them",
         ("design", "row", "command"),
         tuple((label, row, recompute(result, row)) for label, row in rows_by_label.items()),
+        note=f"--arrays FILE.npz at its end saves the arrays of the design: {arrays}." if arrays else "",
     )
     return Section(
         "Best designs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from designopt.report.labels import (
 from designopt.report.parts.answer.best import describe
 from designopt.report.parts.answer.tolerances import assumed_size
 from designopt.report.parts.answer.validation import feasible_shares
+from designopt.report.parts.designs.front import far_baselines
 from designopt.report.section import Figure, Table
 from designopt.report.traces import trace
 from designopt.store.result import Result
@@ -93,7 +95,8 @@ def table(result: Result) -> Table | None:
 
 
 def front(result: Result) -> Figure | None:
-    """The front of the first two objectives with the chosen designs; None for one objective."""
+    """The front of the first two objectives with the chosen designs, without baselines that would compress it; None for
+    one objective."""
     problem, rows = result.problem, np.asarray(result.front(), dtype=np.intp)
     if len(problem.objectives) < 2 or len(rows) < 2:
         return None
@@ -112,26 +115,31 @@ def front(result: Result) -> Figure | None:
             "hovertemplate": "%{x:.4g}, %{y:.4g}<extra></extra>",
         }
     ]  # fmt: skip
-    designs = {0: rows}
-    for kind, row_of in _by_kind(result).items():
-        designs[len(data)] = rows = np.array([*row_of.values()], dtype=np.intp)
+    designs, far = {0: rows}, far_baselines(result)
+    for kind, row_of in _by_kind(result, {result.baseline[name] for name in far}).items():
+        designs[len(data)] = np.array([*row_of.values()], dtype=np.intp)
         text = [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in row_of.items()]
         name = plain(kind if len(row_of) > 1 else next(iter(row_of)))
         marker = MARKERS[kind] | {"size": SHARE * MARKERS[kind]["size"]}
-        data.append(trace(x[rows], y[rows], name, mode="markers", marker=marker, text=text, hover=hover_template))
+        shown = designs[len(data)]
+        data.append(trace(x[shown], y[shown], name, mode="markers", marker=marker, text=text, hover=hover_template))
     axes = {"xaxis": axis(titles[0], **scale_for(x[rows])), "yaxis": axis(titles[1], **scale_for(y[rows]))}
     margin = {"l": 64, "r": 12, "t": 12, "b": 56}
     return Figure(
         "The front, with the chosen designs",
         {"data": data, "layout": layout(**axes, margin=margin)},
+        note=f"Far outside of it: {listed(far)}." if far else "",
         height=HEIGHT,
         designs=designs,
     )
 
 
-def _by_kind(result: Result) -> dict[str, dict[str, int]]:
-    """The chosen designs, each once, by the kind of their marker: the joined labels with the rows."""
+def _by_kind(result: Result, left_out: Collection[int]) -> dict[str, dict[str, int]]:
+    """The chosen designs but those `left_out`, each once, by the kind of their marker: the joined labels with the
+    rows."""
     kind_of, groups = kinds_of_rows(result), dict[str, dict[str, int]]()
     for label, row in chosen_once(result).items():
+        if row in left_out:
+            continue
         groups.setdefault(kind_of[row], {})[label] = row
     return groups
