@@ -27,10 +27,10 @@ def straight_knee_remarks(g: Mapping[str, float]) -> list[str]:
 def bent_knee_remarks(angles: Sequence[tuple[float, float]]) -> list[str]:
     """A sentence on simulated and recorded `angles` (deg) of the knee at heel strike, one pair for each scenario, where
     they differ most."""
-    simulated, recorded = max(angles, key=lambda pair: pair[0] - pair[1], default=(0.0, 0.0))
-    if simulated - recorded <= _BENT:
+    knee, recorded_knee = max(angles, key=lambda pair: pair[0] - pair[1], default=(0.0, 0.0))
+    if knee - recorded_knee <= _BENT:
         return []
     return [
-        f"the knee is bent by {simulated:.1f} deg at heel strike, and by {recorded:.1f} deg in the recording: a knee"
+        f"the knee is bent by {knee:.1f} deg at heel strike, and by {recorded_knee:.1f} deg in the recording: a knee"
         " that is not straight there may give way under the load; read knee_angle, and limit rms_error (max: 5 deg)"
     ]
