@@ -170,12 +170,10 @@ class FourBarKnee:
         ground, and what the recorded swing has; nothing of a leg that the study varies."""
         if {*parameters} & {*PARAMETER_SETS[self.parameter_set]}:
             return []
-        return [*straight_knee_remarks(self._leg({})), *self._toe_remarks(judged)]
+        remarks = straight_knee_remarks(self._leg({}))
+        return remarks + self._toe_remarks(judged["toe_clearance"][0]) if "toe_clearance" in judged else remarks
 
-    def _toe_remarks(self, judged: Mapping[str, tuple[float | None, float | None]]) -> list[str]:
-        least, _ = judged.get("toe_clearance", (None, None))
-        if "toe_clearance" not in judged:
-            return []
+    def _toe_remarks(self, least: float | None) -> list[str]:
         if self.parameter_set == "substitute_v1" and self.gait is None and not self.parameters:
             return [
                 "the toe of parameter_set substitute_v1 touches the ground in every swing, whatever the damper "
