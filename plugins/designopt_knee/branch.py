@@ -6,7 +6,7 @@ encloses the critical stiffness. A grid of walks resolves it only to its step of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Annotated, TypedDict, cast
 
 import numpy as np
@@ -93,6 +93,10 @@ class FourBarKneeBranch(FourBarKnee):
                 "lowest_stiffness",
                 f"{self.lowest_stiffness:g} N/m is not below highest_stiffness ({self.highest_stiffness:g} N/m)",
             )
+
+    def design_remarks(self, design: DampingDesign, scenarios: Sequence[KneeConditions]) -> list[str]:
+        """Nothing: a damping without a stiffness has no angle at heel strike."""
+        return []
 
     def evaluate(  # type: ignore[override]
         self, design: DampingDesign, scenario: KneeConditions, arrays: Set[str]

@@ -29,6 +29,7 @@ from designopt_knee.parameters import (
     complete,
 )
 from designopt_knee.recorded_leg import check_walk, clearance_remarks, leg_remarks
+from designopt_knee.straight_knee import bent_knee_remarks, straight_knee_remarks
 
 if TYPE_CHECKING:
     from designopt.dynamics.simulation.side_by_side import OverRuns
@@ -165,16 +166,28 @@ class FourBarKnee:
     def study_remarks(
         self, parameters: Collection[str], judged: Mapping[str, tuple[float | None, float | None]]
     ) -> list[str]:
-        """Whether the leg can keep a limit of its toe above the ground, and what the recorded swing has."""
-        least, _ = judged.get("toe_clearance", (None, None))
-        if {*parameters} & {*PARAMETER_SETS[self.parameter_set]} or "toe_clearance" not in judged:
+        """Whether the load keeps the straight knee straight, whether the leg can keep a limit of its toe above the
+        ground, and what the recorded swing has; nothing of a leg that the study varies."""
+        if {*parameters} & {*PARAMETER_SETS[self.parameter_set]}:
             return []
+        remarks = straight_knee_remarks(self._leg({}))
+        return remarks + self._toe_remarks(judged["toe_clearance"][0]) if "toe_clearance" in judged else remarks
+
+    def _toe_remarks(self, least: float | None) -> list[str]:
         if self.parameter_set == "substitute_v1" and self.gait is None and not self.parameters:
             return [
                 "the toe of parameter_set substitute_v1 touches the ground in every swing, whatever the damper "
                 "(toe_clearance is below 0): parameter_set substitute_v2 clears it"
             ]
         return [] if least is None else clearance_remarks(self._gait_of({}), self._leg({}), self.swing_window, least)
+
+    def design_remarks(self, design: KneeDesign, scenarios: Sequence[KneeConditions]) -> list[str]:
+        """A sentence on a knee that `design` leaves bent at heel strike, in the scenario where it does so most."""
+        self.prepare()
+        angles = frozenset({"knee_angle", "knee_angle_recorded"})
+        answers = self.batch([design] * len(scenarios), scenarios, angles)
+        arrays = [answer[1] for answer in answers if not isinstance(answer, Exception)]
+        return bent_knee_remarks([(a["knee_angle"][0], a["knee_angle_recorded"][0]) for a in arrays])
 
     def prepare(self) -> None:
         """Read the gait, state the equations, and compile them if there is a C compiler."""

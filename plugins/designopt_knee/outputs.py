@@ -8,6 +8,10 @@ from designopt.plugin import Array, Quantity
 
 Q = Quantity
 
+#: Range of `centre_offset` (m) of a knee that the load keeps straight. Below 1 mm a heel that is some mm farther back
+#: than modelled reverses its sign.
+STABLE = (1e-3, 0.1)
+
 
 class KneeOutputs(TypedDict):
     """Outputs of one response; with several initial states those of the response with the lowest rho."""
@@ -24,7 +28,7 @@ class KneeOutputs(TypedDict):
     rho_best: Annotated[float, Q("", "rho of the best start (rho itself is of the worst)")]
     peak_flexion: Annotated[float, Q("deg", "largest knee angle of a cycle, mean over the analysis window")]
     peak_error: Annotated[float, Q("deg", "peak_flexion less the recorded peak", usual=(-15.0, 15.0))]
-    rms_error: Annotated[float, Q("deg", "root mean square difference to the recorded knee angle")]
+    rms_error: Annotated[float, Q("deg", "root mean square difference to the recorded knee angle", usual=(0.0, 5.0))]
     period_n: Annotated[
         float,
         Q(
@@ -54,7 +58,12 @@ class KneeOutputs(TypedDict):
     damper_work: Annotated[float, Q("J", "dissipated by the damper per cycle")]
     centre_height: Annotated[float, Q("m", "instant centre of the straight knee above A")]
     centre_offset: Annotated[
-        float, Q("m", "that centre behind the line from hip to heel; positive: the load keeps the knee straight")
+        float,
+        Q(
+            "m",
+            "that centre behind the line from hip to heel; positive: the load keeps the knee straight",
+            usual=STABLE,
+        ),
     ]
     min_phi: Annotated[float, Q("deg", "smallest knee angle; negative is hyperextension")]
     settled_cycles: Annotated[float, Q("", "cycles before the response repeats; all of them when it never does")]

@@ -13,8 +13,6 @@ from designopt_knee.mistakes import Angles
 
 #: Phases at which postures are compared.
 PHASE = np.linspace(0.0, 1.0, 201)
-#: Share of the cycle in which the sole is lowest.
-_STANCE = 0.4
 #: Phases after heel strike between which the sole stands.
 _STANDING = (0.1, 0.4)
 _TURN, _HEIGHT = np.radians(20.0), 0.1  # rad, m: of a foot that turns, rises or is in the air while it should stand
@@ -63,11 +61,6 @@ def sole_angle(posture: Posture) -> Floats:
 def backward_speed(x: Floats, period: float) -> Floats:
     """Backward speed (m/s) of a position `x` (m) over one cycle."""
     return np.asarray(-np.gradient(x, period * PHASE))
-
-
-def in_stance(x: Floats, sole: Floats, period: float) -> Floats:
-    """Backward speeds (m/s) of the position `x` (m) where the `sole` is lowest."""
-    return np.asarray(backward_speed(x, period)[sole <= np.quantile(sole, _STANCE)])
 
 
 def misfit(signals: Angles, gait: Gait, g: Mapping[str, float]) -> float:

@@ -338,8 +338,8 @@ def test_the_recipe_writes_the_mean_cycle_of_a_recording_of_many_strides(
         for signal, error in zip(SIGNALS, noise, strict=True)
         for values in [gait.series(signal, phase)]
     ]
-    table = np.stack([time, *columns, phase % 1.0 < 0.6], axis=1)
-    head = "# inDegrees=yes\ntime," + ",".join(SIGNALS) + ",switch"
+    table = np.stack([time, *columns, phase % 1.0 < 0.6, np.full_like(time, 1.25)], axis=1)
+    head = "# inDegrees=yes\ntime," + ",".join(SIGNALS) + ",switch,belt_speed"
     monkeypatch.chdir(tmp_path)
     np.savetxt("strides.csv", table, "%.6f", delimiter=",", header=head, comments="")
     (recipe,) = re.findall(r"```python\n(.*?)```", _PAGE.read_text(), flags=re.DOTALL)
@@ -347,7 +347,7 @@ def test_the_recipe_writes_the_mean_cycle_of_a_recording_of_many_strides(
     mean = read_gait(Path("my_cycle.csv").read_text())
     assert mean.warnings == ()
     assert mean.period == pytest.approx(gait.period, abs=2e-3)
-    assert mean.belt_speed == 1.015
+    assert mean.belt_speed == 1.25
     share = np.linspace(0.0, 1.0, 101)
     for (
         signal
