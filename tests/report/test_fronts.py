@@ -166,6 +166,18 @@ def test_a_baseline_near_the_front_is_in_the_figure_and_one_far_away_is_named_be
     assert front(near).figures[0].plot["layout"]["xaxis"]["range"][1] > 1.5
 
 
+def test_a_front_over_decades_has_log_axes_in_both_figures() -> None:
+    masses = np.geomspace(1.0, 1e4, 9)
+    designs = [(30.0 + k, 0.1) for k in range(9)]
+    result = beam_result(designs, {"mass": masses.tolist(), "sag": (10.0 - np.arange(9.0)).tolist()})
+    section, answer = front(result), overview(result)
+    assert section is not None
+    assert answer is not None
+    for figure in (section.figures[0], answer.figures[0]):
+        axes = figure.plot["layout"]
+        assert (axes["xaxis"].get("type"), axes["yaxis"].get("type")) == ("log", None)
+
+
 def test_a_robust_choice_behind_the_front_is_in_both_figures_under_its_name(tmp_path):
     """Designs at the limit y >= 5 break it within their tolerances; those at y = 10 lie ten ranges behind the front."""
     study = designopt.define(

@@ -485,10 +485,10 @@ def test_a_figure_that_was_narrow_has_its_whole_names_on_a_screen_that_becomes_w
     path = page_of(tmp_path, Section("Front", figures=(Figure("Front", {"data": data, "layout": axes}),)))
     read = """const {data, _fullLayout: {xaxis}} = document.querySelector('.plot');
         return [...data.map(trace => trace.name), xaxis.title.text]"""
-    whole = [*names, "largest force in a pin of the mechanism [N] (minimize)"]
+    full_names = [*names, "largest force in a pin of the mechanism [N] (minimize)"]
     with screen(browser, 320):
         open_page(browser, path)
-        assert browser.execute_script(read) != whole
+        assert browser.execute_script(read) != full_names
     with screen(browser, 1400):
-        wait_until(lambda: browser.execute_script(read) == whole, "the names are whole")
+        wait_until(lambda: browser.execute_script(read) == full_names, "the names are whole")
     assert errors(browser) == []

@@ -117,12 +117,12 @@ def front(result: Result) -> Figure | None:
     ]  # fmt: skip
     designs, far = {0: rows}, far_baselines(result)
     for kind, row_of in _by_kind(result, {result.baseline[name] for name in far}).items():
-        designs[len(data)] = np.array([*row_of.values()], dtype=np.intp)
+        designs[len(data)] = kind_rows = np.array([*row_of.values()], dtype=np.intp)
         text = [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in row_of.items()]
         name = plain(kind if len(row_of) > 1 else next(iter(row_of)))
         marker = MARKERS[kind] | {"size": SHARE * MARKERS[kind]["size"]}
-        shown = designs[len(data)]
-        data.append(trace(x[shown], y[shown], name, mode="markers", marker=marker, text=text, hover=hover_template))
+        markers = {"mode": "markers", "marker": marker, "text": text}
+        data.append(trace(x[kind_rows], y[kind_rows], name, hover=hover_template, **markers))
     axes = {"xaxis": axis(titles[0], **scale_for(x[rows])), "yaxis": axis(titles[1], **scale_for(y[rows]))}
     margin = {"l": 64, "r": 12, "t": 12, "b": 56}
     return Figure(

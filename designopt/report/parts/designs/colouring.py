@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +47,7 @@ def colouring(values: Floats, feasible: NDArray[np.bool_]) -> Colouring:
     if middle is None or np.nanmin(values) <= 0.0 or not over_decades(middle):
         return Colouring(values, colour_limits(values, feasible))
     numbers = np.log10(values)
-    low, high = colour_limits(numbers, feasible)
+    low, high = _ends(numbers, np.log10(middle).tolist())
     ticks = log_ticks(10.0**low, 10.0**high, TICKS)
     words = {"tickvals": np.log10(ticks).tolist(), "ticktext": [f"{tick:.4g}" for tick in ticks]}
     return Colouring(numbers, (low, high), words, is_log=True)
@@ -59,8 +60,11 @@ def colour_limits(values: Floats, feasible: NDArray[np.bool_]) -> ColourLimits:
     all, if few are feasible): these have the colours of the ends.
     """
     middle = _middle(values, feasible)
-    if middle is None:
-        return None, None
+    return (None, None) if middle is None else _ends(values, middle)
+
+
+def _ends(values: Floats, middle: Sequence[float]) -> tuple[float, float]:
+    """The ends of the colours for `values` with the ends of their `middle` nine tenths."""
     finite, (low, high) = values[np.isfinite(values)], middle
     room = FAR * (high - low) or np.inf
     return max(float(finite.min()), low - room), min(float(finite.max()), high + room)
