@@ -132,10 +132,10 @@ def test_what_solves_of_one_problem_share_is_computed_once_and_again_for_another
     assert pickle.dumps(first.iterate) == pickle.dumps(second.iterate)
 
     slower = move(tf=2.0)
-    other = program.solve(slower)
+    slow_solution = program.solve(slower)
     assert counts == {"boxes": 2, "initial_point": 2}
-    assert other.objective == pytest.approx(first.objective / 8.0, rel=1e-6)  # without the limit of the speed
-    assert other.phase.tf == 2.0
+    assert slow_solution.objective == pytest.approx(first.objective / 8.0, rel=1e-6)  # without the limit of the speed
+    assert slow_solution.phase.tf == 2.0
     program.solve(slower, Guess.from_solution(first))
     assert counts == {"boxes": 2, "initial_point": 3}
 

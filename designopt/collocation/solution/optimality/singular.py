@@ -57,7 +57,7 @@ class _PhaseArcs:
         count, nx, nw = len(layout.point), point.nx, len(point.names)
         self._fractions = layout.mesh.fractions[layout.mesh.first :]
         self._weights = weights = layout.mesh.weights[layout.mesh.first :]
-        self._weighted = slice(None) if (weights > 0.0).all() else weights > 0.0  # all points without copies
+        self._with_weight = slice(None) if (weights > 0.0).all() else weights > 0.0  # all points without copies
         self._scale = layout.at_points(transcription.scale)[:, nx:]
         self._is_held = np.array([name in self._phase.held_controls for name in point.names[nx:]])
 
@@ -91,8 +91,8 @@ class _PhaseArcs:
         at_points = layout.at_points(x)
         arguments = (at_points, x[layout.theta], constants, signals, self._fractions[:, None])
         curvature = self._curvature(arguments, iterate.constraint_multipliers, cost)
-        weighted = self._weighted
-        if _is_definite(curvature[weighted]):
+        with_weight = self._with_weight
+        if _is_definite(curvature[with_weight]):
             return
         t0, tf = layout.times_at(x, constants)
         times = t0 + self._fractions * (tf - t0)
@@ -101,7 +101,7 @@ class _PhaseArcs:
         if not self._stretches(may_be_flat, times, tf - t0):  # only switches between bounds
             return
         normals = self._slopes(arguments, bounds, rows)
-        if _bends_everywhere(curvature[weighted], normals[weighted], on_bound[weighted]):
+        if _bends_everywhere(curvature[with_weight], normals[with_weight], on_bound[with_weight]):
             return
         of_bounds = np.eye(on_bound.shape[1])[None] * on_bound[:, None, :]
         normals = np.concatenate([normals, of_bounds], axis=1)
