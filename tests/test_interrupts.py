@@ -13,7 +13,7 @@ from interrupting import Interrupting
 
 from designopt.cli import _Commands
 from designopt.cli.exit import INTERRUPTED
-from designopt.interrupts import HostHandlers, handler_of_host
+from designopt.interrupts import HostHandlers, StopRequests, handler_of_host
 
 pytestmark = pytest.mark.usefixtures("handled")
 
@@ -64,6 +64,21 @@ def test_the_handler_of_the_host_is_known_and_put_back():
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
         assert handler_of_host(signal.getsignal(signal.SIGINT)) is signal.default_int_handler
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_request_reaches_the_outer_solver_and_without_a_solver_the_host_again():
+    with HostHandlers(), StopRequests() as outer:
+        with StopRequests():
+            signal.raise_signal(signal.SIGINT)
+        assert outer.is_requested
+        outer.is_requested = False
+        signal.raise_signal(signal.SIGINT)
+        assert outer.is_requested
+    with HostHandlers():
+        with StopRequests():
+            pass
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
 
 
 def test_a_command_that_is_interrupted_while_it_builds_a_model_ends():

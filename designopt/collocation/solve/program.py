@@ -170,7 +170,7 @@ class Program:
         options are not persistent or state a `mu_strategy` of IPOPT; `Solution.attempts` lists all. A failed solve is a
         solution with its status. Raises `ProblemError` for invalid numbers and for other expressions. The functions
         of the statement are called only when a program is built: numbers that they read from elsewhere do not change
-        later.
+        later. Nor do those of a problem, which are read once: other ones are another problem (`dataclasses.replace`).
         Threads that solve one program wait for each other.
         """
         solution = self.attempt(problem, guess, warm=warm, previous=previous)

@@ -252,8 +252,8 @@ def twenty_derivatives(program: Program, solution: Solution) -> None:
         transcription.hessian(iterate.x, numbers, 1.0, iterate.constraint_multipliers)
 
 
-def test_fatrop_saves_less_in_a_solve_than_its_building_costs():
-    """Fatrop is not offered: 17 ms a solve instead of 22, but 134 ms for building instead of 11 (50 intervals).
+def test_fatrop_takes_longer_to_build_and_to_solve(record_property):
+    """Fatrop is not offered: 12.5 ms a solve instead of 3.9, 108 ms for building instead of 10 (50 intervals).
 
     CasADi's interface to it takes no ready derivatives, and its form has one phase without parameters or free times.
     """
@@ -266,11 +266,12 @@ def test_fatrop_saves_less_in_a_solve_than_its_building_costs():
     program = Program(cart_pole(), options)
     minimum = FORCE**2 * float(fatrop(**stagewise.arguments)["f"])
     theirs, mine = (processor_seconds(f, 9) for f in (lambda: fatrop(**stagewise.arguments), program.solve))
-    for name, times in (("fatrop", (built, theirs)), ("ipopt", (building, mine))):
+    record_property("fatrop / designopt, repeat solve, cart_pole with Radau points N=50", theirs / mine)
+    for name, times in (("fatrop", (built, theirs)), ("designopt", (building, mine))):
         print(f"\n{name}: built in {1e3 * times[0]:.0f} ms, solved in {1e3 * times[1]:.1f} ms")
     assert minimum == pytest.approx(program.solve().objective, rel=1e-8)
     assert built > 3.0 * building
-    assert built + theirs > building + mine
+    assert theirs > 1.5 * mine
 
 
 def test_a_program_designs_a_suspension_faster_than_a_search_over_compiled_simulations():

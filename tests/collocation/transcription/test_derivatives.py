@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
 from designopt.collocation.statement.mesh import hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.boxes import boxes
-from designopt.collocation.transcription.functions.functions import SideBySide, map_side_by_side, state
+from designopt.collocation.transcription.functions.functions import PerPoint, SideBySide, map_side_by_side, state
 from designopt.collocation.transcription.layout import layout
 from designopt.collocation.transcription.transcription import constant_matrix, transcribe
 from designopt.dynamics.system import System, Variable
@@ -425,3 +425,8 @@ def test_functions_in_blocks_of_points_have_the_numbers_of_each_point(count):
     a, b = rng.standard_normal((3, count)), rng.standard_normal((2, count))
     expected = np.hstack([np.asarray(function(a[:, k], b[:, k]), float) for k in range(count)])
     np.testing.assert_array_equal(np.asarray(together(a, b), float), expected)
+    [by_row] = PerPoint(function, count)(a.T, b.T)
+    np.testing.assert_array_equal(by_row, expected.T)
+    [by_row] = PerPoint(function, count)(a.T, b[:, 0])
+    np.testing.assert_array_equal(by_row[0], expected[:, 0])
+    assert by_row.shape == (count, 4)

@@ -1,13 +1,27 @@
 """A program is solved for problems with its own expressions only: of others it would give the old optimum."""
 
+import pickle
 from dataclasses import replace
+from importlib import import_module
 
 import benchmark_problems as problems
 import casadi as ca
 import pytest
 
-from designopt.collocation import Constraint, Integral, Options, Phase, ProblemError, Program, TrajectoryProblem
+from designopt.collocation import (
+    Constraint,
+    Guess,
+    Integral,
+    Options,
+    Phase,
+    ProblemError,
+    Program,
+    TrajectoryProblem,
+    sampled,
+)
 from designopt.dynamics.system import System, Variable
+
+program_module = import_module("designopt.collocation.solve.program")
 
 
 def mass(weight=1.0, power=1, states=("x", "v")):
@@ -96,3 +110,45 @@ def test_constraints_and_ranges_of_times_may_have_other_numbers():
     fixed = program.solve(replace(problems.sliding_mass(), phases=[replace(problem.phases[0], tf=0.5)]))
     assert fixed.success
     assert fixed.phase.tf == 0.5
+
+
+def test_what_solves_of_one_problem_share_is_computed_once_and_again_for_another_one(monkeypatch):
+    counts = {"boxes": 0, "initial_point": 0}
+
+    def counted(name):
+        function = getattr(program_module, name)
+
+        def call(*arguments):
+            counts[name] += 1
+            return function(*arguments)
+
+        return call
+
+    program = Program(move(), Options(intervals=10))
+    for name in counts:
+        monkeypatch.setattr(program_module, name, counted(name))
+    first, second = program.solve(), program.solve()
+    assert counts == {"boxes": 1, "initial_point": 1}
+    assert pickle.dumps(first.iterate) == pickle.dumps(second.iterate)
+
+    slower = move(tf=2.0)
+    slow_solution = program.solve(slower)
+    assert counts == {"boxes": 2, "initial_point": 2}
+    assert slow_solution.objective == pytest.approx(first.objective / 8.0, rel=1e-6)  # without the limit of the speed
+    assert slow_solution.phase.tf == 2.0
+    program.solve(slower, Guess.from_solution(first))
+    assert counts == {"boxes": 2, "initial_point": 3}
+
+
+def test_a_start_of_a_phase_is_asked_for_in_every_solve():
+    starts = []
+
+    def start(parameters, rng):
+        starts.append(parameters)
+        return sampled([0.0, 1.0], {"x": [0.0, 1.0], "v": [0.0, 0.0]})
+
+    program = Program(move(start=start), Options(intervals=10))
+    before = len(starts)
+    program.solve()
+    program.solve()
+    assert len(starts) == before + 2

@@ -50,13 +50,14 @@ class _PhaseArcs:
     def __init__(self, transcription: Transcription, number: int) -> None:
         self._transcription, self.number = transcription, number
         self._layout = layout = transcription.layout.phases[number]
+        self._shortest = LONGER * max(scheme.steps for scheme in layout.mesh.schemes) + 1
         self._point = point = transcription.problem_functions.points[number]
         self._functions = functions = transcription.problem_functions.functions[number]
         self._phase = transcription.problem_functions.problem.phases[number]
         count, nx, nw = len(layout.point), point.nx, len(point.names)
         self._fractions = layout.mesh.fractions[layout.mesh.first :]
         self._weights = weights = layout.mesh.weights[layout.mesh.first :]
-        self._weighted = slice(None) if (weights > 0.0).all() else weights > 0.0  # all points without copies
+        self._with_weight = slice(None) if (weights > 0.0).all() else weights > 0.0  # all points without copies
         self._scale = layout.at_points(transcription.scale)[:, nx:]
         self._is_held = np.array([name in self._phase.held_controls for name in point.names[nx:]])
 
@@ -90,12 +91,17 @@ class _PhaseArcs:
         at_points = layout.at_points(x)
         arguments = (at_points, x[layout.theta], constants, signals, self._fractions[:, None])
         curvature = self._curvature(arguments, iterate.constraint_multipliers, cost)
-        weighted = self._weighted
-        if _is_definite(curvature[weighted]):
+        with_weight = self._with_weight
+        if _is_definite(curvature[with_weight]):
+            return
+        t0, tf = layout.times_at(x, constants)
+        times = t0 + self._fractions * (tf - t0)
+        on_bound = self._on_bound(bounds, at_points[:, self._point.nx :])
+        may_be_flat: Mask = np.asarray(~on_bound.all(axis=1))
+        if not self._stretches(may_be_flat, times, tf - t0):  # only switches between bounds
             return
         normals = self._slopes(arguments, bounds, rows)
-        on_bound = self._on_bound(bounds, at_points[:, self._point.nx :])
-        if _bends_everywhere(curvature[weighted], normals[weighted], on_bound[weighted]):
+        if _bends_everywhere(curvature[with_weight], normals[with_weight], on_bound[with_weight]):
             return
         of_bounds = np.eye(on_bound.shape[1])[None] * on_bound[:, None, :]
         normals = np.concatenate([normals, of_bounds], axis=1)
@@ -106,21 +112,22 @@ class _PhaseArcs:
         if not np.isfinite(bent).all():
             return
         sizes, directions = np.linalg.eigh(0.5 * (bent + bent.transpose(0, 2, 1)))
-        flat = (self._weights > 0.0) & (sizes[:, 0] < FLAT)
-        yield from self._flat_arcs(flat, directions, *layout.times_at(x, constants))
-
-    def _flat_arcs(self, flat: Mask, directions: Floats, t0: float, tf: float) -> Iterator[Arc]:
-        """Stretches of `flat` (points,) that are long enough, with the controls of the flattest of the `directions`."""
-        point, mesh = self._point, self._layout.mesh
-        times = t0 + self._fractions * (tf - t0)
+        point = self._point
         names = point.names[point.nx + point.ns : point.nx + point.ns + point.nu]
-        steps = max(scheme.steps for scheme in mesh.schemes)
-        for a, b in _stretches(flat):
-            if b - a <= LONGER * steps + 1 or times[b - 1] - times[a] < SHARE * (tf - t0):
-                continue
+        for a, b in self._stretches((self._weights > 0.0) & (sizes[:, 0] < FLAT), times, tf - t0):
             shares = np.abs(directions[a:b, point.ns : point.ns + point.nu, 0]).max(axis=0)
             arc_controls = tuple(n for n, share in zip(names, shares, strict=True) if share > 0.1) or tuple(names)
             yield Arc(self._phase.name, arc_controls, float(times[a]), float(times[b - 1]))
+
+    def _stretches(self, flat: Mask, times: Floats, duration: float) -> list[tuple[int, int]]:
+        """Runs of true values that are long enough for an arc: first, and one past the last."""
+        with_ends = np.concatenate([[False], flat, [False]])
+        edges = np.flatnonzero(with_ends[1:] != with_ends[:-1]).tolist()
+        return [
+            (a, b)
+            for a, b in zip(edges[::2], edges[1::2], strict=True)
+            if b - a > self._shortest and times[b - 1] - times[a] >= SHARE * duration
+        ]
 
     def _curvature(self, arguments: tuple[Floats, ...], constraint_multipliers: Floats, cost: float) -> Floats:
         """The Hessian of the Lagrangian (points, n, n) in scaled variables, per share of the time and relative to the
@@ -189,10 +196,3 @@ def _bends_everywhere(curvature: Floats, normals: Floats, on_bound: Mask) -> boo
             augmented_curvature += normals.transpose(0, 2, 1) @ (normals / squares * factors[:, None, None])
         augmented_curvature[:, diagonal, diagonal] += factors[:, None] * on_bound
     return _is_definite(augmented_curvature)
-
-
-def _stretches(flat: Mask) -> list[tuple[int, int]]:
-    """Runs of true values: first, and one past the last."""
-    with_ends = np.concatenate([[False], flat, [False]])
-    edges = np.flatnonzero(with_ends[1:] != with_ends[:-1])
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
