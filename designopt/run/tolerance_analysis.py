@@ -26,19 +26,19 @@ def plan(study: StudyDefinition, tolerances: Tolerances, result: Result) -> dict
     row_of_label = {label: row for label, row in result.chosen().items() if label != "robust"}
     rows = [row for row in dict.fromkeys(row_of_label.values()) if not result.outcomes.failed[row]]
     total = int(SHARE * len(result.outcomes))
-    each = tolerances.neighbours
-    if each is None and tolerances.assumed:
-        each = min(MOST, total // max(1, len(rows)))
-        each = 0 if each < LEAST else each
-    elif each is None:
-        each = MOST
-    if not each:
+    per_design = tolerances.neighbours
+    if per_design is None and tolerances.assumed:
+        per_design = min(MOST, total // max(1, len(rows)))
+        per_design = 0 if per_design < LEAST else per_design
+    elif per_design is None:
+        per_design = MOST
+    if not per_design:
         return {}
     if any(choice.method == "robust" for choice in study.choose):
         rows = list(dict.fromkeys([*rows, *with_margins(result)]))
-    left = tolerances.front if tolerances.front is not None else max(0, total - each * len(rows))
+    left = tolerances.front if tolerances.front is not None else max(0, total - per_design * len(rows))
     rest_of_front = [row for row in result.front().tolist() if row not in rows]
-    return dict.fromkeys([*rows, *spread_over(rest_of_front, left // each)], each)
+    return dict.fromkeys([*rows, *spread_over(rest_of_front, left // per_design)], per_design)
 
 
 def with_margins(result: Result) -> list[int]:
