@@ -21,7 +21,7 @@ from designopt.run.evaluations.points import StagePoints
 from designopt.run.evaluations.work import Work
 
 #: Number of designs without evaluation that are answered before the run checks its journal, clock and signals.
-UNEVALUATED = 256
+IDLE_ROUNDS = 256
 
 
 class LookAheadStage(Protocol):
@@ -75,12 +75,12 @@ class LookAheadLoop:
 
     def work(self) -> Iterator[Work | None]:
         """The unknown evaluations; None if there are none before a result arrives."""
-        unevaluated = 0
+        idle_rounds = 0
         while True:
             if self._may_send():
                 work = self._send()
-                unevaluated = 0 if len(work) else unevaluated + 1
-                if len(work) or unevaluated % UNEVALUATED == 0:
+                idle_rounds = 0 if len(work) else idle_rounds + 1
+                if len(work) or idle_rounds % IDLE_ROUNDS == 0:
                     yield work if len(work) else None
             elif self._may_ask():
                 self._ask()

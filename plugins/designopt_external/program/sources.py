@@ -317,9 +317,9 @@ def _text(text: str, section: SourceSection) -> list[float]:
     column = int(section["column"])
     numbers = _rows(lines, begin, column)
     if not numbers:
-        shown = " | ".join(line.strip() for line in lines[begin : begin + SHOWN])
+        excerpt = " | ".join(line.strip() for line in lines[begin : begin + SHOWN])
         start = f" after line {begin} ('{lines[begin - 1].strip()[:60]}')" if begin else ""
-        raise ValueError(f"no row has a number in column {column}{start}; its lines are: {shown[:200] or 'none'}")
+        raise ValueError(f"no row has a number in column {column}{start}; its lines are: {excerpt[:200] or 'none'}")
     return _row(numbers, section, f"column {column}")
 
 
