@@ -300,6 +300,20 @@ def test_files_that_the_page_on_architecture_names_exist(path: str) -> None:
     assert any((ROOT / folder / path).exists() for folder in ("designopt", ".", "tests/bench"))
 
 
+#: Maximum number of lines of a source file; a longer one holds more than its name says.
+LINES = 600
+
+
+def test_no_source_file_is_above_600_lines() -> None:
+    sources = [p for folder in ("designopt", "plugins", "tests") for p in (ROOT / folder).rglob("*")]
+    lines = {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n")
+        for path in sources
+        if path.suffix in (".py", ".c", ".js", ".css", ".jinja")
+    }
+    assert {name: count for name, count in lines.items() if count > LINES} == {}
+
+
 #: Maximum number of arguments of a function; what travels together is a small frozen dataclass.
 ARGUMENTS = 7
 #: The reason of public functions: further options, which a call gives by keyword alone.

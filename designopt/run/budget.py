@@ -15,8 +15,8 @@ from designopt.study.study import Budget, HypervolumeGain
 
 #: Number of invalid designs, per design of its budget, at which a solver is ended.
 INVALID_LIMIT = 100
-#: The same for a solver that chooses each design separately: invalid ones in a row, and per design of its budget; its
-#: choice takes longer with every design.
+#: The same for a solver that chooses each design separately, which takes longer with every design: invalid ones in a
+#: row, and per design of its budget.
 REFUSED_LIMIT = (1000, 10)
 #: Tolerance of sums of costs.
 ROUNDING = 1e-9
@@ -63,7 +63,7 @@ class StageBudget:
 
     @property
     def refused_for_long(self) -> bool:
-        """The same for a solver that chooses each design separately: no valid design among the last ones."""
+        """Whether the last designs of a solver that chooses each design separately were all invalid."""
         least, each = REFUSED_LIMIT
         limit = self.limits.evaluations
         return limit is not None and self.refused_in_a_row > max(least, each * limit)
@@ -115,17 +115,17 @@ class Growth:
         """Add a generation of designs, and compute the hypervolume."""
         F = np.vstack([outcomes.objectives[outcomes.feasible] for outcomes in generation])
         front_size = len(self._front)
-        every = np.vstack([self._front, F[np.less(F, self._reference).all(axis=1)]])
-        keep = decision.nondominated(every)
-        self._front = every[keep]
-        if keep[front_size:].any():
+        candidates = np.vstack([self._front, F[np.less(F, self._reference).all(axis=1)]])
+        is_on_front = decision.nondominated(candidates)
+        self._front = candidates[is_on_front]
+        if is_on_front[front_size:].any():
             self._history.append(decision.hypervolume(self._front, self._reference))
         else:
             self._history.append(self._history[-1] if self._history else 0.0)
 
     @property
     def ended(self) -> str | None:
-        """A sentence if it grows too little; None while it grows, and while there is no hypervolume."""
+        """A sentence if the hypervolume grows too little; None while it grows, and while there is none."""
         first, last = self._history[0], self._history[-1]
         if len(self._history) <= self._limit.over_generations or first <= 0.0:
             return None

@@ -26,14 +26,14 @@ UNNAMED = ""
 def budgets_by_stage(
     stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta] | int | timedelta | None, path: Path
 ) -> dict[str, int | timedelta]:
-    """The given `budget` by the name of the stage. One without a name is that of the only stage with a budget.
+    """The `budget` by the name of the stage; one without a name is that of the only stage with a budget.
 
     Raises `BudgetError` of the store `path` for an unknown name, and for a budget without a name that could be that of
     several stages.
     """
     if budget is None:
         return {}
-    present = [stage.name for stage in stages]
+    stage_names = [stage.name for stage in stages]
     budgets: dict[str, int | timedelta] = {}
     for name, limit in budget.items() if isinstance(budget, Mapping) else [(UNNAMED, budget)]:
         if name == UNNAMED:
@@ -43,8 +43,8 @@ def budgets_by_stage(
                 choices = " or ".join(f"{candidate}=N" for candidate in candidates)
                 raise BudgetError(f"the study has {plural(len(candidates), 'stage')}; name one: {choices}", path, name)
             name = candidates[0]
-        elif name not in present:
-            raise BudgetError(f"no stage named '{name}'{nearest_or_all(name, present)}", path, name)
+        elif name not in stage_names:
+            raise BudgetError(f"no stage named '{name}'{nearest_or_all(name, stage_names)}", path, name)
         if name in budgets:
             raise BudgetError(f"there is another budget of stage '{name}'; give one", path, name)
         budgets[name] = limit
@@ -72,7 +72,7 @@ def _with_limit(budget: Budget, limit: int | timedelta) -> Budget:
 def refuse_too_small(
     study: StudyDefinition, problem: Problem, budget: Mapping[str, int | timedelta], path: Path
 ) -> None:
-    """Raises `BudgetError` of the store `path` for a given `budget` below the minimum of its stage's solver."""
+    """Raises `BudgetError` of the store `path` for a `budget` below the minimum of its stage's solver."""
     for stage in study.stages:
         limit, plugin = budget.get(stage.name), stage.solver.plugin
         if isinstance(limit, int) and plugin.has_minimum_budget:
@@ -95,10 +95,10 @@ def at_least_spent(study: StudyDefinition, path: Path) -> dict[str, int]:
 def _spent(study: StudyDefinition, problem: Problem, journal: JournalReader, stages: set[str]) -> dict[str, int]:
     """Number of designs that each of `stages` has proposed, with the equivalent of its cheap evaluations."""
     spent = {name: journal.spent(name) for name in stages}
-    asking = [s.name for s in study.stages if s.solver.plugin.wants_cheap(s.solver.settings)]
-    if problem.fidelity is not None and len(asking) == 1 and asking[0] in spent:
+    cheap_stages = [s.name for s in study.stages if s.solver.plugin.wants_cheap(s.solver.settings)]
+    if problem.fidelity is not None and len(cheap_stages) == 1 and cheap_stages[0] in spent:
         designs = {design for (design,) in journal.evaluations("design", "cheap")}
-        spent[asking[0]] += math.ceil(problem.fidelity.cost * len(designs) - ROUNDING)
+        spent[cheap_stages[0]] += math.ceil(problem.fidelity.cost * len(designs) - ROUNDING)
     return spent
 
 
@@ -112,12 +112,12 @@ def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None
         return
     recorded_study = read_study(path)
     before = {stage.name: stage.budget for stage in recorded_study.stages}
-    grown = {stage.name for stage in study.stages if stage.budget != before.get(stage.name, stage.budget)}
-    if not grown or Problem.from_study(recorded_study).digest != problem.digest:
+    changed_stages = {stage.name for stage in study.stages if stage.budget != before.get(stage.name, stage.budget)}
+    if not changed_stages or Problem.from_study(recorded_study).digest != problem.digest:
         return
     with reading(path), contextlib.closing(JournalReader.read(path, problem)) as journal:
         started_stages = {name for number, name in journal.stages().items() if journal.points(number)}
-        spent = _spent(study, problem, journal, grown)
+        spent = _spent(study, problem, journal, changed_stages)
     for stage in study.stages:
         least = spent.get(stage.name, 0)
         if stage.budget.evaluations is not None and stage.budget.evaluations < least:
@@ -128,7 +128,7 @@ def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None
             )
     for stage in study.stages:
         origin = stage.start_from.stage if stage.start_from else None
-        if origin in grown and stage.name in started_stages:
+        if origin in changed_stages and stage.name in started_stages:
             raise StoreError(
                 f"{path}: stage '{stage.name}' starts from '{origin}' and has begun, so the budget of "
                 f"'{origin}' cannot change; enlarge that of '{stage.name}', or start a new study with "

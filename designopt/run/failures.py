@@ -19,17 +19,17 @@ from designopt.study.study import Execution, Retry
 
 #: Number of failures of one class at one line of code that indicates a bug, not a property of designs.
 SAME_ERROR_LIMIT = 3
-#: The hint: a journal keeps its records, even after the model is fixed.
+#: The advice after an error: the journal keeps the failed records even after the model is fixed.
 FIX = (
     "\nafter fixing the model, run the study again with --replace, or into another store, -o STORE (start_from: "
     "{store: ...} reuses existing results): a resumed run counts these designs as failed\n"
     "if it belongs to designs, or passes: set execution: {on_failure: {error: infeasible}} or retry in the study file,"
     " and run that again; otherwise a resumed run stops at the next such failure"
 )
-#: Outcome of an attempt whose failure passes (`Retry`).
-PASSING = "passing"
-#: Defaults if the study does not define a policy.
-PLAIN = Execution()
+#: Outcome of an attempt with a temporary failure (`Retry`).
+TEMPORARY = "passing"
+#: The policy of a study that defines none.
+DEFAULT = Execution()
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
 
@@ -43,7 +43,7 @@ class FailurePolicy:
     def __init__(self, execution: Execution, space: Space) -> None:
         self._share = execution.stop_if_share_above
         self._after = execution.after
-        self._action = {**PLAIN.on_failure, **execution.on_failure}
+        self._action = {**DEFAULT.on_failure, **execution.on_failure}
         self._space = space
         self._evaluations = 0
         self._failures = 0
@@ -53,7 +53,7 @@ class FailurePolicy:
 
     def recall(self, evaluations: int, designs: Floats, failures: Iterable[tuple[int, str, str, str]]) -> None:
         """Take over the counts of earlier sessions: all `evaluations`, and the failed ones as (design, status, reason,
-        message). These do not end the run, because the user has resumed it."""
+        message). They do not end the run: the user has resumed it."""
         self._evaluations += evaluations
         rows = []
         for design, status, reason, message in failures:
@@ -75,7 +75,7 @@ class FailurePolicy:
         self._failures += len(rows)
         self._widen(X[rows])
         reasons = [self._reason_to_stop(X[i], STATUSES[status[i]], *messages.get(int(i), ("", "", ""))) for i in rows]
-        return next((reason for reason in reasons if reason), None) or self._too_many()
+        return next((reason for reason in reasons if reason), None) or self._excess_of_failures()
 
     def _reason_to_stop(self, x: Floats, status: str, reason: str, message: str, _: str) -> str | None:
         """Why the policy of the study ends the run at this failure, or None."""
@@ -92,7 +92,7 @@ class FailurePolicy:
         fix = FIX if status == "error" else ""
         return f"stopped: the same {status} {count} times{f' at {location}' if location else ''}: {last}{fix}"
 
-    def _too_many(self) -> str | None:
+    def _excess_of_failures(self) -> str | None:
         if self._share is None or self._evaluations < self._after or self._failures <= self._share * self._evaluations:
             return None
         return (
@@ -131,7 +131,7 @@ class Attempts:
     def __init__(
         self, retries: Mapping[str, int], earlier: Iterable[tuple[bytes, str, int]] = (), retry: Retry | None = None
     ) -> None:
-        self._retries = {**PLAIN.retries, **retries, PASSING: retry.times if retry else 0}
+        self._retries = {**DEFAULT.retries, **retries, TEMPORARY: retry.times if retry else 0}
         self._retry = retry
         self._outcome_counts: Counter[tuple[bytes, str]] = Counter()
         self._number: Counter[bytes] = Counter()
@@ -152,11 +152,11 @@ class Attempts:
 
     @property
     def wait(self) -> float:
-        """Time (s) before a failure that passes is repeated."""
+        """Time (s) before a temporary failure is repeated."""
         return self._retry.wait if self._retry else 0.0
 
-    def passes(self, *texts: str) -> bool:
-        """Whether a failure with these texts passes, as the study says."""
+    def is_temporary(self, *texts: str) -> bool:
+        """Whether the study classifies a failure with these texts as temporary."""
         return self._retry is not None and any(self._retry.when in text for text in texts)
 
     def add(self, key: bytes, outcome: str) -> tuple[int, bool]:

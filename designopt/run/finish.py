@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from designopt.arrays import Floats
 from designopt.counts import plural
 from designopt.run.evaluations.dispatch import Dispatcher
-from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
+from designopt.run.evaluations.ledger import CODE
 from designopt.run.evaluations.work import LARGEST_CHUNK, Work
 from designopt.run.progress import TOLERANCES, VALIDATION, Snapshot, steps
-from designopt.run.tolerance_analysis import neighbours_to_do
+from designopt.run.tolerance_analysis import pending_neighbours
 from designopt.store.disk.arrays import intact_keys, remove_arrays
-from designopt.store.journal.schema import Kind
 from designopt.store.result import Result
 from designopt.store.views.validation import validation_keys
 from designopt.study.study import StudyDefinition
@@ -24,7 +22,7 @@ from designopt.study.study import StudyDefinition
 def finish(study: StudyDefinition, dispatcher: Dispatcher) -> None:
     """Evaluate the requests of the study beyond its stages that are not recorded yet."""
     if study.tolerances is not None:
-        work = neighbours_to_do(study, dispatcher, study.tolerances)
+        work = pending_neighbours(study, dispatcher, study.tolerances)
         if work is not None:
             dispatcher.run(pieces(work), len(work), tick=progress_tick(TOLERANCES, study, dispatcher, len(work)))
     if study.validate is None and not study.execution.arrays:
@@ -47,18 +45,14 @@ def validate_chosen(study: StudyDefinition, dispatcher: Dispatcher, result: Resu
         return
     ledger = dispatcher.ledger
     X = result.outcomes.X[rows]
-    todo: dict[bytes, tuple[int, int]] = {}
+    requests: dict[bytes, tuple[int, int]] = {}
     for i, keys in enumerate(validation_keys(ledger.problem, study.validate, X)):
         for s, key in enumerate(keys):
-            slot = ledger.slot_of.get(key)
-            if key not in todo and (slot is None or ledger.status[slot] == PENDING):
-                todo[key] = (i, s)
-    if not todo:
+            if ledger.is_pending(key):
+                requests.setdefault(key, (i, s))
+    if not requests:
         return
-    new = [key for key in todo if key not in ledger.slot_of]
-    ledger.slot_of.update(zip(new, range(len(ledger.slot_of), len(ledger.slot_of) + len(new)), strict=True))
-    ledger.add_slots(len(new))
-    work = _work(ledger, X, todo, "validation")
+    work = ledger.work(X, requests, "validation")
     designs, scenarios = plural(len(rows), "chosen design"), study.validate.scenarios
     dispatcher.event("validation", f"{designs} in {plural(len(scenarios), 'further scenario')}")
     dispatcher.run(pieces(work), len(work), tick=progress_tick(VALIDATION, study, dispatcher, len(work)))
@@ -104,24 +98,24 @@ def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: 
         **dict.fromkeys(front, tuple(name for name, keep in arrays.items() if keep in ("all", "front"))),
         **dict.fromkeys(chosen_rows, tuple(name for name, keep in arrays.items() if keep != "failed")),
     }
-    have = {key for key, file in store.journal.evaluations("key, arrays", "scenario") if file}
+    recorded_keys = {key for key, file in store.journal.evaluations("key, arrays", "scenario") if file}
     keys_to_keep: set[bytes] = set()
     for array_names in dict.fromkeys(names.values()):
-        rows = sorted(row for row, of_row in names.items() if of_row == array_names)
+        rows = sorted(row for row, row_names in names.items() if row_names == array_names)
         X = result.outcomes.X[rows]
         keys = ledger.problem.keys(X)
         row_of = {key: (i, s) for i, row in enumerate(keys) for s, key in enumerate(row)}
         complete = intact_keys(
-            store.path, {key: _returned_arrays(dispatcher, key, array_names) for key in row_of if key in have}
+            store.path, {key: _returned_arrays(dispatcher, key, array_names) for key in row_of if key in recorded_keys}
         )
-        work = _work(ledger, X, {key: at for key, at in row_of.items() if key not in complete})
+        work = ledger.work(X, {key: at for key, at in row_of.items() if key not in complete})
         dispatcher.run(pieces(work), len(work), arrays=array_names)
         keys_to_keep |= row_of.keys()
     if not {"all", "failed"} & set(arrays.values()):  # the front of an earlier session with a smaller budget
-        for key in have - keys_to_keep:
+        for key in recorded_keys - keys_to_keep:
             store.journal.set_arrays(key, None)
         store.journal.commit()
-        for key in have - keys_to_keep:
+        for key in recorded_keys - keys_to_keep:
             remove_arrays(store.path, key)
 
 
@@ -130,8 +124,8 @@ def restore_arrays(study: StudyDefinition, dispatcher: Dispatcher) -> None:
     names = tuple(name for name, keep in study.execution.arrays.items() if keep == "all")
     store, ledger = dispatcher.store, dispatcher.ledger
     rows = [row for row in store.journal.evaluations("key, design, number, arrays", "scenario") if row[3]]
-    sound = intact_keys(store.path, {row[0]: _returned_arrays(dispatcher, row[0], names) for row in rows})
-    lost = [row for row in rows if row[0] not in sound]
+    intact = intact_keys(store.path, {row[0]: _returned_arrays(dispatcher, row[0], names) for row in rows})
+    lost = [row for row in rows if row[0] not in intact]
     designs = np.array([row[1] for row in lost], np.int64)
     work = Work(
         slots=np.array([ledger.slot_of[row[0]] for row in lost], np.int64),
@@ -144,22 +138,8 @@ def restore_arrays(study: StudyDefinition, dispatcher: Dispatcher) -> None:
 
 
 def _returned_arrays(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the arrays `names` that an evaluation certainly returns: a failed one returns what it has."""
+    """Those of the arrays `names` that an evaluation certainly returns; a failed one may return none."""
     return names if dispatcher.ledger.status[dispatcher.ledger.slot_of[key]] == CODE["ok"] else ()
-
-
-def _work(ledger: Ledger, X: Floats, todo: Mapping[bytes, tuple[int, int]], kind: Kind = "scenario") -> Work:
-    """The evaluations `todo`: by key the row of `X` and the scenario."""
-    numbers = [ledger.design_of[keys[0]] for keys in ledger.problem.keys(X)]
-    rows = [i for i, _ in todo.values()]
-    return Work(
-        slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
-        keys=list(todo),
-        designs=np.array([numbers[i] for i in rows], np.int64),
-        numbers=np.array([s for _, s in todo.values()], np.int32),
-        X=X[rows],
-        kind=kind,
-    )
 
 
 def pieces(work: Work) -> Iterator[Work]:

@@ -1,4 +1,4 @@
-"""A solver from outside designopt has a thread of its own: if it catches everything or hangs, only this thread is lost.
+"""Solvers from outside designopt run in a thread of their own: if one catches everything or hangs, only it is lost.
 
 Its requests are executed by the thread of the run, which owns the store and receives the signals; the solver's own code
 is executed by its thread alone.
@@ -23,11 +23,11 @@ from designopt.store.errors import RunError
 from designopt.workers.starter import SOLVER_THREAD
 
 #: Interval between checks for a stop request and the end of the stage's time, while the solver computes (s).
-LOOK = 0.2
+CHECK_INTERVAL = 0.2
 #: Time for a solver to return after the end of its stage, or to request after the stage's time (s).
 PATIENCE = 60.0
-#: Time without a request after which the solver is named (s).
-NAMED = 600.0
+#: Time without a request after which a note names the solver (s).
+SILENCE = 600.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class ForeignSolver:
             self._to_solver.put(self._answer(message))
 
     def _answer(self, task: _Task) -> _TaskEnd:
-        """The result of a request, or the exception that the solver gets."""
+        """The result of a request, or the exception for the solver."""
         if self._requests_after_end > AFTER_END:
             text = (
                 f"the solver '{self._run.stage.solver.plugin.name}' goes on after StageEnded: it must not catch what "
@@ -118,19 +118,20 @@ class ForeignSolver:
         return answer
 
     def _next_message(self) -> _Task | _TaskEnd:
-        """The next message of the solver, which computes until then."""
+        """The next message of the solver; waits while it computes."""
         began = time.monotonic()
         deadline, is_named = None, False
         while True:
             try:
-                return self._to_run.get(timeout=LOOK)
+                return self._to_run.get(timeout=CHECK_INTERVAL)
             except queue.Empty:
                 pass
             self._run.dispatcher.check()
             time_now = time.monotonic()
-            if not is_named and time_now - began > NAMED:
+            if not is_named and time_now - began > SILENCE:
                 is_named = True
-                self._run.note("solver", f"its solver has requested nothing for {duration(NAMED)}; Ctrl-C ends the run")
+                text = f"its solver has requested nothing for {duration(SILENCE)}; Ctrl-C ends the run"
+                self._run.note("solver", text)
             if deadline is None and (self._end is not None or self._run.out_of_time()):
                 deadline = time_now + PATIENCE
             if deadline is not None and time_now > deadline:

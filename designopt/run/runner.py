@@ -101,7 +101,7 @@ def run_study(
     given_path, store_path = Path(store_path), Path(store_path).absolute()  # a model may change the folder
     show = progress if progress is not None else SilentProgress()
     refuse_while_loading()
-    with _named_as_typed(given_path):
+    with _with_typed_path(given_path):
         budgets = budgets_by_stage(study.stages, budget, store_path)
         study = dataclasses.replace(study, stages=with_budgets(study.stages, budgets))
         problem = Problem.from_study(study)
@@ -120,7 +120,7 @@ def run_study(
         array_names = tuple(name for name, keep in execution.arrays.items() if keep == "failed")
         permission = dataclasses.replace(permission, timeout=execution.timeout, keeps_failed=array_names)
         with_all_scenarios = with_validation(dataclasses.replace(study, execution=execution))
-        starting = _Start(
+        starting = _ExecutorStart(
             start
             or executor_for(
                 with_all_scenarios,
@@ -179,7 +179,7 @@ def _refuse_options(workers: object, executor: object) -> None:
 
 
 @contextlib.contextmanager
-def _named_as_typed(typed_path: Path) -> Iterator[None]:
+def _with_typed_path(typed_path: Path) -> Iterator[None]:
     """Use the user's name for the store in errors."""
     absolute = typed_path.absolute()
     try:
@@ -195,8 +195,8 @@ def _named_as_typed(typed_path: Path) -> Iterator[None]:
         raise
 
 
-class _Start:
-    """Starts the executor, and states whether it has `started`.
+class _ExecutorStart:
+    """Starts the executor, and states whether it `has_started`.
 
     Objects loaded by then are exempt from garbage collection, which the records of a run trigger, until `end`.
     """
@@ -251,16 +251,16 @@ def resume_study(
     """
     refuse_while_loading()
     store_path = Path(store_path)
-    began_with = {Path(name).name: content for name, content in read_study(store_path).plugin_files}
+    recorded_files = {Path(name).name: content for name, content in read_study(store_path).plugin_files}
     passed_names = {Path(name).name for name, _ in plugin_files}
-    if missing := [name for name in began_with if name not in passed_names and not plugin_file_of(name)[1]]:
+    if missing := [name for name in recorded_files if name not in passed_names and not plugin_file_of(name)[1]]:
         raise StoreError(
             f"{store_path}: the run used the plugin file {missing[0]}; a store runs no code, so pass the "
             f"file again: {resume_command(store_path)}",
             store_path,
         )
     for name, content in plugin_files:
-        if progress is not None and began_with.get(Path(name).name, content) != content:
+        if progress is not None and recorded_files.get(Path(name).name, content) != content:
             progress.event("plugin_file", f"{path_of(name)} differs from the file at the start of the run")
         load_file(name, content)
     study = dataclasses.replace(read_study(store_path, data), plugin_files=tuple(plugin_files))
@@ -270,8 +270,8 @@ def resume_study(
             f"{resume_command(store_path)} --data {root}=FOLDER",
             store_path,
         )
-    over = [o.over for o in study.objectives] + [c.over for c in study.constraints]
-    for use in (study.model, *study.figures.values(), *over, *(stage.solver for stage in study.stages)):
+    aggregations = [o.over for o in study.objectives] + [c.over for c in study.constraints]
+    for use in (study.model, *study.figures.values(), *aggregations, *(stage.solver for stage in study.stages)):
         _refuse_absent(use.plugin, store_path)
     ready()
     return run_study(study, store_path, resume=True, progress=progress, **options)
@@ -281,10 +281,10 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
     if plugin.description.startswith("not available: "):
         reason = plugin.description.removeprefix("not available: ")
         command = resume_command(path)
-        way = "install it first"
+        advice = "install it first"
         if "--plugin" in command and reason.startswith("no plugin named"):
-            way = f"a store runs no code, so pass the file that declares it: {command}"
-        raise StoreError(f"{path}: cannot be continued here: {reason}; {way}", path)
+            advice = f"a store runs no code, so pass the file that declares it: {command}"
+        raise StoreError(f"{path}: cannot be continued here: {reason}; {advice}", path)
 
 
 def _begin_session(store: Store, study: StudyDefinition, permission: Permission) -> list[str]:

@@ -24,9 +24,9 @@ from designopt.study.study import Stage
 #: Rows of a batch whose keys are computed in advance, and rows of the journal per read.
 BLOCK = 4096
 #: Records of results that took less than this time in all (s) are flushed to the disk together.
-AT_STAKE = 0.1
-#: Distance of a value beyond its bound, relative to the bound or the range, that is rounding.
-AT_BOUND = 1e-9
+FLUSH_AFTER = 0.1
+#: Distance of a value beyond its bound, relative to the bound or the range, that counts as rounding.
+ROUNDING = 1e-9
 #: Time (s) and evaluations before the remaining time is shown: the first ones include the start of workers.
 SETTLED = (3.0, 5)
 
@@ -92,10 +92,10 @@ class StageRun:
         if look_ahead < 1:
             raise ValueError(f"look_ahead must be at least 1, not {look_ahead}")
         self.dispatcher.check()
-        talk = LookAheadLoop(self, ask, tell, look_ahead)
-        self._dispatch(talk.work(), look_ahead, lambda: self.show(0), talk.missing)
-        if talk.has_ended:
-            if not talk.missing() and self.out_of_time():
+        loop = LookAheadLoop(self, ask, tell, look_ahead)
+        self._dispatch(loop.work(), look_ahead, lambda: self.show(0), loop.missing)
+        if loop.has_ended:
+            if not loop.missing() and self.out_of_time():
                 self._end(frozenset())
             raise StageEnded
 
@@ -123,7 +123,7 @@ class StageRun:
     def _complete(
         self, batch: ProgramBatch | CheapBatch, tick: Callable[[], None], arrays: tuple[str, ...] = ()
     ) -> None:
-        """Evaluate what of a batch is not on record, within the time of the stage. Raises `StageEnded`."""
+        """Evaluate the unrecorded part of a batch, within the time of the stage. Raises `StageEnded`."""
         if not batch.waiting:
             return
         if self._ending is not None or self.out_of_time():
@@ -151,7 +151,7 @@ class StageRun:
         low, high = space.bounds
         if ((low <= X) & (high >= X)).all():
             return X
-        margin = AT_BOUND * np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)))
+        margin = ROUNDING * np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)))
         outside = ~((low - margin <= X) & (high + margin >= X))  # NaN is outside, too
         if outside.any():
             row, j = (int(i) for i in np.argwhere(outside)[0])
@@ -193,7 +193,7 @@ class StageRun:
         evaluations = designs * len(self.problem.scenarios)
         try:
             self.dispatcher.run(
-                work, evaluations, arrays=arrays, time_left=self._time_left, tick=tick, at_stake=AT_STAKE
+                work, evaluations, arrays=arrays, time_left=self._time_left, tick=tick, flush_after=FLUSH_AFTER
             )
         except StageEnded:
             self._end(missing())

@@ -1,7 +1,7 @@
 """Starting designs of a stage: from an earlier stage, or from another store.
 
-Designs from another store are fixed when the run begins and kept in ``start_from.json``: a resume is a replay, whatever
-has become of that store.
+Designs from another store are fixed when the run begins and stored in ``start_from.json``: a resume repeats
+the run even if that store has changed.
 """
 
 from __future__ import annotations
@@ -147,9 +147,9 @@ def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Startin
     missing = [p.name for p in problem.space.free if p.name not in source_names]
     if missing:
         names = ", ".join(f"'{name}'" for name in missing)
-        had = ", ".join(p.name for p in theirs.parameters)
+        their_names = ", ".join(p.name for p in theirs.parameters)
         raise StoreError(
-            f"{who} cannot start from {store}: its designs have no parameter {names} (they have {had})", store
+            f"{who} cannot start from {store}: its designs have no parameter {names} (they have {their_names})", store
         )
     best = select(rescored_outcomes(source, problem, who), origin)
     try:
@@ -162,14 +162,14 @@ def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Startin
 def rescored_outcomes(source: Result, problem: Problem, who: str) -> Outcomes:
     """The other store's designs scored by this problem, from the records there; by its own problem if these are
     insufficient and the objectives have the same names and directions."""
-    alike = {(o.name, o.direction) for o in source.problem.objectives} == {
+    has_same_objectives = {(o.name, o.direction) for o in source.problem.objectives} == {
         (o.name, o.direction) for o in problem.objectives
     }
     outcomes = source.outcomes
     items: list[Objective | StudyConstraint] = [*problem.objectives, *problem.constraints]
     for item in items:
         unknown = sorted(item.expression.names - outcomes.figures.keys())
-        if unknown and alike:
+        if unknown and has_same_objectives:
             return source.outcomes
         if unknown:
             raise StoreError(

@@ -25,7 +25,7 @@ STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 
 #: Interval (s) within which signals of one kind are one request: timeout(1) and batch systems signal a process and its
 #: group.
-ONE = 0.1
+SAME_REQUEST = 0.1
 
 
 class Signals:
@@ -36,7 +36,7 @@ class Signals:
         self.since = 0.0
         self.breakable = False
         self._before: dict[int, Any] = {}
-        self._last = 0, -ONE
+        self._last = 0, -SAME_REQUEST
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
@@ -53,7 +53,7 @@ class Signals:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         time_now = time.monotonic()
-        if number == self._last[0] and time_now - self._last[1] < ONE:
+        if number == self._last[0] and time_now - self._last[1] < SAME_REQUEST:
             return
         self._last = number, time_now
         self.count += 1

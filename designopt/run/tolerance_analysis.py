@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from designopt import decision
+from designopt.arrays import Floats
 from designopt.counts import of_number
 from designopt.run.evaluations.dispatch import Dispatcher
-from designopt.run.evaluations.ledger import PENDING
 from designopt.run.evaluations.work import Work
 from designopt.store.result import Result
 from designopt.store.views.tolerances import LEAST, SHARE, beyond_limits, neighbours, spread_over
@@ -24,19 +26,19 @@ def plan(study: StudyDefinition, tolerances: Tolerances, result: Result) -> dict
     row_of_label = {label: row for label, row in result.chosen().items() if label != "robust"}
     rows = [row for row in dict.fromkeys(row_of_label.values()) if not result.outcomes.failed[row]]
     total = int(SHARE * len(result.outcomes))
-    each = tolerances.neighbours
-    if each is None and tolerances.assumed:
-        each = min(MOST, total // max(1, len(rows)))
-        each = 0 if each < LEAST else each
-    elif each is None:
-        each = MOST
-    if not each:
+    per_design = tolerances.neighbours
+    if per_design is None and tolerances.assumed:
+        per_design = min(MOST, total // max(1, len(rows)))
+        per_design = 0 if per_design < LEAST else per_design
+    elif per_design is None:
+        per_design = MOST
+    if not per_design:
         return {}
     if any(choice.method == "robust" for choice in study.choose):
         rows = list(dict.fromkeys([*rows, *with_margins(result)]))
-    left = tolerances.front if tolerances.front is not None else max(0, total - each * len(rows))
+    left = tolerances.front if tolerances.front is not None else max(0, total - per_design * len(rows))
     rest_of_front = [row for row in result.front().tolist() if row not in rows]
-    return dict.fromkeys([*rows, *spread_over(rest_of_front, left // each)], each)
+    return dict.fromkeys([*rows, *spread_over(rest_of_front, left // per_design)], per_design)
 
 
 def with_margins(result: Result) -> list[int]:
@@ -54,7 +56,7 @@ def with_margins(result: Result) -> list[int]:
     return list(dict.fromkeys(candidates))
 
 
-def neighbours_to_do(study: StudyDefinition, dispatcher: Dispatcher, tolerances: Tolerances) -> Work | None:
+def pending_neighbours(study: StudyDefinition, dispatcher: Dispatcher, tolerances: Tolerances) -> Work | None:
     """The neighbours that are not recorded yet, with slots registered in the ledger; None without any."""
     ledger = dispatcher.ledger
     if tolerances.assumed and SHARE * len(ledger.designs) < LEAST:
@@ -66,29 +68,19 @@ def neighbours_to_do(study: StudyDefinition, dispatcher: Dispatcher, tolerances:
     problem, rows, count = ledger.problem.without_shifts, list(counts), max(counts.values())
     X = result.outcomes.X[rows]
     N = neighbours(problem, tolerances, X, count, study.seed)
-    todo: dict[bytes, tuple[int, int, int]] = {}
+    requests: dict[bytes, tuple[int, int]] = {}
+    values: list[Floats] = []
     for i, near in enumerate(N):
         valid = problem.space.relation_violation(near) <= 0.0
         for k, keys in enumerate(problem.keys(near)):
             for s, key in enumerate(keys if valid[k] else ()):
-                slot = ledger.slot_of.get(key)
-                if slot is None or ledger.status[slot] == PENDING:
-                    todo.setdefault(key, (i, k, s))
-    if not todo:
+                if key not in requests and ledger.is_pending(key):
+                    requests[key] = (i, k * len(problem.scenarios) + s)
+                    values.append(near[k])
+    if not requests:
         return None
     designs = f"{len(rows)} {of_number(len(rows), 'design')}"
     text = f"{designs} with {count} {of_number(count, 'neighbour')} each, within the tolerances of the parameters"
     if not dispatcher.journal.has_event("tolerances", text):
         dispatcher.event("tolerances", text)
-    new = [key for key in todo if key not in ledger.slot_of]
-    ledger.slot_of.update(zip(new, range(len(ledger.slot_of), len(ledger.slot_of) + len(new)), strict=True))
-    ledger.add_slots(len(new))
-    numbers = [ledger.design_of[keys[0]] for keys in ledger.problem.keys(X)]
-    return Work(
-        slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
-        keys=list(todo),
-        designs=np.array([numbers[i] for i, _, _ in todo.values()], np.int64),
-        numbers=np.array([k * len(problem.scenarios) + s for _, k, s in todo.values()], np.int32),
-        X=np.array([N[i, k] for i, k, _ in todo.values()]),
-        kind="neighbour",
-    )
+    return replace(ledger.work(X, requests, "neighbour"), X=np.array(values))

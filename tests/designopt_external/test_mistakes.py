@@ -16,7 +16,7 @@ EXECUTION = "{executor: serial}"
 
 #: A part of the study, its replacement, and the message; the position is that of the replacement.
 MISTAKES = [
-    (RUN, "run: [./cantilever, beam.inp]", "write its name alone, cantilever, and give its place on the command line"),
+    (RUN, "run: [./cantilever, beam.inp]", "write its name alone, cantilever, and give its path on the command line"),
     (RUN, "run: [cantilever beam.inp]", "and the arguments as a list: [cantilever, beam.inp]"),
     (RUN, "run: cantilever beam.inp", "expected a list, not the text 'cantilever beam.inp'"),
     (RUN, "run: []", "is empty; write the name of the program, as in [ccx, bracket]"),

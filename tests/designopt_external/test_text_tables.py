@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
-from designopt_external.program.sources import MissingResult, SourceSection, place_of_table, read
+from designopt_external.program.sources import MissingResult, SourceSection, read, table_position
 
 from designopt import evaluation_progress
 from designopt.cli import main
@@ -88,9 +88,9 @@ def test_a_table_that_is_taken_from_several_says_from_which() -> None:
     text = "displacements\n1 2.0\ndisplacements\n1 3.0\n"
     section: SourceSection = {"text": "a.dat", "after": "displ", "column": 2}
     note = " after the last of 2 lines that match 'displ' (match: 1 takes the first)"
-    assert place_of_table(section, {"a.dat": text}) == note
-    assert place_of_table({**section, "match": 1}, {"a.dat": text}) == ""
-    assert place_of_table(section, {"a.dat": text[:20]}) == ""
+    assert table_position(section, {"a.dat": text}) == note
+    assert table_position({**section, "match": 1}, {"a.dat": text}) == ""
+    assert table_position(section, {"a.dat": text[:20]}) == ""
 
 
 def test_a_trial_says_how_many_numbers_a_result_is_taken_from_and_a_run_does_not_take_that_for_progress(

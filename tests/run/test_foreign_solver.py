@@ -69,7 +69,7 @@ def test_an_ask_that_returns_after_the_time_of_the_stage_is_no_return_of_the_sol
 
 
 def test_a_stop_request_ends_a_run_while_its_solver_computes_and_the_solver_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(foreign_solver, "NAMED", 1.0)
+    monkeypatch.setattr(foreign_solver, "SILENCE", 1.0)
     recorder = stopping("solver")
     with pytest.raises(Interrupted):
         run_study(study("computes", before=3), tmp_path / "s", progress=recorder)

@@ -77,7 +77,7 @@ def test_the_disk_is_waited_for_by_a_tenth_of_a_second_of_results_and_at_the_end
     assert len(flushed) >= 3
     flushed.clear()
     Looks.store = tmp_path / "t"
-    monkeypatch.setattr("designopt.run.stage.AT_STAKE", 1e9)
+    monkeypatch.setattr("designopt.run.stage.FLUSH_AFTER", 1e9)
     run_study(make_study(stages=(stage,)), tmp_path / "t")
     assert flushed[-1] == 15  # what had not been flushed is at the end of the stage
     assert len(flushed) < 5

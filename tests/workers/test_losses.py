@@ -142,7 +142,7 @@ def commits(monkeypatch):
 
 def test_an_attempt_that_was_lost_is_on_the_disk_at_once(monkeypatch, tmp_path):
     noted = commits(monkeypatch)
-    monkeypatch.setattr("designopt.run.stage.AT_STAKE", 1e9)
+    monkeypatch.setattr("designopt.run.stage.FLUSH_AFTER", 1e9)
     ended(monkeypatch, tmp_path, [(False, DIED)])
     assert [flush for flush, counts in noted if counts["attempt"]] == [True]
 

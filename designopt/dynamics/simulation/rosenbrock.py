@@ -198,7 +198,7 @@ def _pointer(array: Floats) -> ctypes._Pointer[c_double]:
 
 
 def c_source(system: System, signals: Sequence[str] = ()) -> tuple[str, bool]:
-    """One self-contained C text with ``designopt_simulate`` for `system` (interface: see ``rosenbrock.c``), and whether
+    """One self-contained C text with ``designopt_simulate`` for `system` (interface: see ``system.c``), and whether
     it may be compiled with several ``LANES``.
 
     `signals` names controls and data entries that follow signals. Raises `CompilerError` if CasADi cannot generate C
@@ -220,12 +220,12 @@ def c_source(system: System, signals: Sequence[str] = ()) -> tuple[str, bool]:
         "UNKNOWNS_IN_OUTPUT": int(functions.unknowns is not None and functions.unknowns.in_output),
     }
     defines = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
-    elementary, integrator = (
+    elementary, evaluation, integrator = (
         files("designopt.dynamics").joinpath(*path).read_text(encoding="utf-8")
-        for path in (("elementary.c",), ("simulation", "rosenbrock.c"))
+        for path in (("elementary.c",), ("simulation", "system.c"), ("simulation", "rosenbrock.c"))
     )
     code = _generated_code(system, functions) if scalar is None else scalar
-    source = f"{elementary}\n{code}\n{defines}\n{integrator}"
+    source = f"{elementary}\n{code}\n{defines}\n{evaluation}\n{integrator}"
     return source, scalar is not None and source.count("\n") <= LARGE
 
 

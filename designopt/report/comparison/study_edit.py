@@ -12,7 +12,7 @@ from typing import Any
 from designopt.counts import plural
 from designopt.problem import Problem
 from designopt.report.comparison.differences import differences
-from designopt.run.evaluations.recall import TAKEN, evaluations_with_same_keys
+from designopt.run.evaluations.recall import REUSABLE, evaluations_with_same_keys
 from designopt.store import archive
 from designopt.store.errors import StoreError
 from designopt.store.folder import read_study
@@ -108,7 +108,7 @@ class StudyEdit:
     def _repeated(self) -> str:
         """A clause on failures that are not taken over: they may depend on the machine."""
         failures = Result.open(self.store, self.stored_study).failures()
-        number = sum(n for (status, _), n in failures.items() if status not in TAKEN)
+        number = sum(n for (status, _), n in failures.items() if status not in REUSABLE)
         return f"; {plural(number, 'failed one')} {'is' if number == 1 else 'are'} computed again" if number else ""
 
 

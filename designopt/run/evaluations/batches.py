@@ -40,9 +40,7 @@ class ProgramBatch:
         ledger = dispatcher.ledger
         keys = ledger.problem.program_keys(stage.solver, X, chains, seeds)
         designs = _design_numbers(dispatcher, X, keys)
-        new = [key for key in dict.fromkeys(keys) if key not in ledger.slot_of]
-        ledger.slot_of.update(zip(new, itertools.count(len(ledger.slot_of))))
-        ledger.add_slots(len(new))
+        ledger.register(keys)
         self._keys = keys
         self.slots = np.array([ledger.slot_of[key] for key in keys], np.int64)
         lost = self._lost()
@@ -76,8 +74,8 @@ class ProgramBatch:
             row = self._dispatcher.journal.evaluation(self._keys[i], "arrays")
             in_journal[i] = row is not None and row[0] is not None
         with_arrays = dict.fromkeys((self._keys[i] for i in np.flatnonzero(in_journal)), ())
-        sound = intact_keys(self._dispatcher.store.path, with_arrays)
-        return np.asarray(in_journal & np.array([key not in sound for key in self._keys], bool))
+        intact = intact_keys(self._dispatcher.store.path, with_arrays)
+        return np.asarray(in_journal & np.array([key not in intact for key in self._keys], bool))
 
     def work(self) -> Iterator[Work]:
         """The chains with unsolved programs."""
@@ -118,20 +116,18 @@ class CheapBatch:
         designs = _design_numbers(dispatcher, X, [row[0] for row in keys])
         valid = np.flatnonzero(relation_violation <= 0.0).tolist()
         positions = {key: (i, s) for i in reversed(valid) for s, key in reversed(list(enumerate(keys[i])))}
-        new = [key for key in reversed(positions) if key not in ledger.slot_of]
-        ledger.slot_of.update(zip(new, itertools.count(len(ledger.slot_of))))
-        ledger.add_slots(len(new))
+        ledger.register(reversed(positions))
         self._slots = np.full((len(X), len(problem.scenarios)), -1, np.int64)
         for i in valid:
             self._slots[i] = [ledger.slot_of[key] for key in keys[i]]
-        todo = [key for key in reversed(positions) if ledger.status[ledger.slot_of[key]] == PENDING]
-        rows: Integers = np.array([positions[key][0] for key in todo], np.int64)
-        self.waiting = len(todo)
+        pending_keys = [key for key in reversed(positions) if ledger.is_pending(key)]
+        rows: Integers = np.array([positions[key][0] for key in pending_keys], np.int64)
+        self.waiting = len(pending_keys)
         self._all_work = Work(
-            slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
-            keys=todo,
+            slots=np.array([ledger.slot_of[key] for key in pending_keys], np.int64),
+            keys=pending_keys,
             designs=designs[rows],
-            numbers=np.array([positions[key][1] for key in todo], np.int32),
+            numbers=np.array([positions[key][1] for key in pending_keys], np.int32),
             X=X[rows],
             kind="cheap",
         )

@@ -36,7 +36,7 @@ from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Ex
 logger = logging.getLogger(__name__)
 
 #: Maximum characters of printed output recorded per session.
-PRINTED = 64 * 2**20
+LONGEST_OUTPUT = 64 * 2**20
 
 
 class Dispatcher:
@@ -81,7 +81,7 @@ class Dispatcher:
         self._leave_at = np.inf if time_limit is None else time.monotonic() + time_limit - execution.grace
         self._job_ends = False
         self._tick: Callable[[], None] = lambda: None
-        self._at_stake, self._flush_time = 0.0, -np.inf
+        self._unflushed_seconds, self._flush_time = 0.0, -np.inf
         self._running = ProgressNote(store.path)
         self._frozen = False
 
@@ -95,12 +95,12 @@ class Dispatcher:
         arrays: tuple[str, ...] = (),
         time_left: Callable[[], float] | None = None,
         tick: Callable[[], None] = lambda: None,
-        at_stake: float = 0.0,
+        flush_after: float = 0.0,
     ) -> None:
         """Evaluate and record all work of `source` (about `evaluations` evaluations).
 
         Returns when all is recorded: it survives the end of this process, and, except for results that took less than
-        `at_stake` seconds and arrived within that time, the end of the machine. A source that returns None is called
+        `flush_after` seconds and arrived within that time, the end of the machine. A source that returns None is called
         again after results. Raises `StageEnded` when `time_left` runs out with work left, `Interrupted`,
         `FailurePolicyStop`, or `StoreError`; completed results are recorded. `tick` is called in between.
         """
@@ -114,7 +114,7 @@ class Dispatcher:
             if not self._flight:
                 if stopping:
                     self._raise_stop()
-                self._commit(at_stake if queue.exhausted and not out_of_time else 0.0)
+                self._commit(flush_after if queue.exhausted and not out_of_time else 0.0)
                 if out_of_time:
                     raise StageEnded
                 if queue.exhausted:
@@ -128,17 +128,17 @@ class Dispatcher:
             for completion in self._wait():
                 self._receive(completion, queue)
             self._tell_notices()
-            self._commit(at_stake)
+            self._commit(flush_after)
             tick()
 
-    def _commit(self, at_stake: float) -> None:
-        """Record everything, and wait for the disk if results took `at_stake` seconds, or that time has passed since
+    def _commit(self, flush_after: float) -> None:
+        """Record everything, and wait for the disk if results took `flush_after` seconds, or that time has passed since
         the last wait."""
         time_now = time.monotonic()
-        flush = max(self._at_stake, time_now - self._flush_time) >= at_stake
+        flush = max(self._unflushed_seconds, time_now - self._flush_time) >= flush_after
         self.journal.commit(flush=flush)
         if flush:
-            self._at_stake, self._flush_time = 0.0, time_now
+            self._unflushed_seconds, self._flush_time = 0.0, time_now
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
         """The work of `source` to be computed, with `arrays`."""
@@ -224,7 +224,7 @@ class Dispatcher:
         if description != self._session_description:
             if description[0] != self._session_description[0]:
                 self.progress.event(
-                    "run", _place_of_work(self.store.path, *description, is_change=bool(self._session_description[0]))
+                    "run", _workplace(self.store.path, *description, is_change=bool(self._session_description[0]))
                 )
             self._session_description = description
             self.journal.describe_session(*description)
@@ -284,8 +284,8 @@ class Dispatcher:
         path = self.store.path
         if self._policy is not None and not self.signals.count:
             error = FailurePolicyStop("", path)
-            way = "continue anyway with" if FIX in self._policy else "continue with"
-            error.args = (f"{self._policy}\n{way}: {error.resume}",)
+            advice = "continue anyway with" if FIX in self._policy else "continue with"
+            error.args = (f"{self._policy}\n{advice}: {error.resume}",)
             raise error
         stop = Interrupted("", path)
         why = "the batch job ends" if self._job_ends else "interrupted"
@@ -299,13 +299,13 @@ class Dispatcher:
         if work is None:
             return
         if isinstance(completion.outcome, Loss):
-            self._at_stake = np.inf
+            self._unflushed_seconds = np.inf
             final = self._losses.repeat_or_end(work, completion.outcome, completion.worker, queue)
             if final is not None:
                 self._record(*final, completion.worker)
         else:
             seconds = float(completion.outcome.wall.sum())
-            self._at_stake += seconds
+            self._unflushed_seconds += seconds
             if not work.chain:
                 self._size.learn(seconds, len(work))
             work, result = self._losses.final(work, completion.outcome, completion.worker, queue)
@@ -316,10 +316,10 @@ class Dispatcher:
         self._keep_prints(work, result)
         arrays_by_key = {work.keys[i]: a for i, a in result.arrays.items()}
         arrays = write_arrays(self.store.path, arrays_by_key) if arrays_by_key else {}
-        fresh = self.ledger.status[work.slots] == PENDING
-        if not fresh.all():
-            self._compare(work, result, worker, ~fresh)
-            new = np.flatnonzero(fresh).tolist()
+        is_new = self.ledger.status[work.slots] == PENDING
+        if not is_new.all():
+            self._compare(work, result, worker, ~is_new)
+            new = np.flatnonzero(is_new).tolist()
             work, result = work.take(new), result.take(new)
         n, texts = len(work), _json(result.names, result.values)
         end_time, kind, session = time.time(), work.kind, self.journal.session
@@ -344,7 +344,7 @@ class Dispatcher:
             strict=True,
         )
         self.journal.add_evaluations(columns)
-        for key, reference in arrays.items() if n < len(fresh) else ():
+        for key, reference in arrays.items() if n < len(is_new) else ():
             self.journal.set_arrays(key, reference)
         self.ledger.record(work, result)
         self.evaluations += n
@@ -357,11 +357,12 @@ class Dispatcher:
 
     def _keep_prints(self, work: Work, result: ChunkResult) -> None:
         for i, text in result.prints.items():
-            if self._printed_length < PRINTED:
+            if self._printed_length < LONGEST_OUTPUT:
                 self._printed_length += len(text)
                 self.journal.add_printed(work.keys[i], text)
-                if self._printed_length >= PRINTED:
-                    self.event("prints", f"output of evaluations is no longer kept: it has reached {PRINTED >> 20} MB")
+                if self._printed_length >= LONGEST_OUTPUT:
+                    size = f"{LONGEST_OUTPUT >> 20} MB"
+                    self.event("prints", f"output of evaluations is no longer kept: it has reached {size}")
 
     def _compare(self, work: Work, result: ChunkResult, worker: str, is_repeated: NDArray[np.bool_]) -> None:
         """A second result for a known key must equal the first."""
@@ -389,10 +390,10 @@ class Dispatcher:
             self.event(STOPPED, text)
 
 
-def _place_of_work(store: Path, executor: str, workers: int, *, is_change: bool) -> str:
+def _workplace(store: Path, executor: str, workers: int, *, is_change: bool) -> str:
     """Executor and store of the results; `is_change` if the executor changes during the run."""
-    workplace = "in this process" if executor == "serial" else f"{workers} worker{'s' if workers != 1 else ''}"
-    return f"{'continuing with' if is_change else f'store {store},'} executor {executor}, {workplace}"
+    workers_words = "in this process" if executor == "serial" else f"{workers} worker{'s' if workers != 1 else ''}"
+    return f"{'continuing with' if is_change else f'store {store},'} executor {executor}, {workers_words}"
 
 
 def _json(names: tuple[str, ...], values: Floats) -> list[str | None]:

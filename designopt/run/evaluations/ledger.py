@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from designopt.problem import Outcomes, Problem
 from designopt.run.evaluations.work import Work
 from designopt.store.journal import recorded_designs
 from designopt.store.journal.recorded_designs import KIND_CODE, Contents, Evaluations, figure_names
+from designopt.store.journal.schema import Kind
 from designopt.workers.executor import ChunkResult
 
 CODE, PENDING = recorded_designs.CODE, recorded_designs.PENDING
@@ -28,12 +30,12 @@ class GrowingArray:
 
     def extend(self, count: int) -> None:
         """Add `count` rows of the fill value."""
-        need = self._count + count
-        if need > len(self._data):
-            rows = np.full((max(need, 2 * len(self._data)), self._data.shape[1]), self._fill, self._data.dtype)
+        size = self._count + count
+        if size > len(self._data):
+            rows = np.full((max(size, 2 * len(self._data)), self._data.shape[1]), self._fill, self._data.dtype)
             rows[: self._count] = self._data[: self._count]
             self._data = rows
-        self._count = need
+        self._count = size
 
     def widen(self) -> None:
         """Add one column of the fill value."""
@@ -113,6 +115,31 @@ class Ledger:
         for column in (self._status, self._figures, self._origin, self._wall):
             column.extend(count)
 
+    def register(self, keys: Iterable[bytes]) -> None:
+        """Add a pending evaluation for each of the `keys` that has none."""
+        new = [key for key in dict.fromkeys(keys) if key not in self.slot_of]
+        self.slot_of.update(zip(new, itertools.count(len(self.slot_of))))
+        self.add_slots(len(new))
+
+    def is_pending(self, key: bytes) -> bool:
+        """Whether the evaluation `key` has no result yet."""
+        slot = self.slot_of.get(key)
+        return slot is None or bool(self.status[slot] == PENDING)
+
+    def work(self, X: Floats, requests: Mapping[bytes, tuple[int, int]], kind: Kind = "scenario") -> Work:
+        """The evaluations `requests`, registered: by key the row of the known `X` and the number in the kind."""
+        self.register(requests)
+        designs = [self.design_of[keys[0]] for keys in self.problem.keys(X)]
+        rows = [i for i, _ in requests.values()]
+        return Work(
+            slots=np.array([self.slot_of[key] for key in requests], np.int64),
+            keys=list(requests),
+            designs=np.array([designs[i] for i in rows], np.int64),
+            numbers=np.array([number for _, number in requests.values()], np.int32),
+            X=X[rows],
+            kind=kind,
+        )
+
     def record(self, work: Work, result: ChunkResult) -> None:
         """Fill the slots of `work` with the results of their evaluations."""
         slots = work.slots
@@ -182,8 +209,8 @@ class Ledger:
         figures."""
         is_recorded = self.status != PENDING
         origin, figures = self._origin.rows[is_recorded], self.figures[is_recorded]
-        of_designs = origin[:, 0] == KIND_CODE["scenario"]
-        has_value = ~np.isnan(figures[of_designs]).all(axis=0)
+        is_scenario = origin[:, 0] == KIND_CODE["scenario"]
+        has_value = ~np.isnan(figures[is_scenario]).all(axis=0)
         self._figures_of_designs.update(name for name, j in self.columns.items() if has_value[j])
         if self.lost or len(self._figures_of_designs) < len(self.columns):
             return None

@@ -21,7 +21,7 @@ from designopt.run.evaluations.points import StagePoints
 from designopt.run.evaluations.work import Work
 
 #: Number of designs without evaluation that are answered before the run checks its journal, clock and signals.
-SILENT = 256
+IDLE_ROUNDS = 256
 
 
 class LookAheadStage(Protocol):
@@ -55,7 +55,7 @@ class LookAheadStage(Protocol):
 
 
 class LookAheadLoop:
-    """The ask-and-tell loop with one solver. `ended` is set if it ends before the solver does."""
+    """The ask-and-tell loop with one solver. `has_ended` is set if the loop ends before the solver."""
 
     def __init__(
         self, run: LookAheadStage, ask: Callable[[], Floats], tell: Callable[[Outcomes], None], look_ahead: int
@@ -65,41 +65,41 @@ class LookAheadLoop:
         self._tell_solver = tell
         self._look_ahead = look_ahead
         self._ledger = run.ledger
-        self._old = len(run.ledger.slot_of)
-        #: Requested but not sent, for want of budget: rejected pending designs return some of it.
+        self._earlier_slots = len(run.ledger.slot_of)
+        #: Requested but not sent, as the budget is used up: rejected pending designs return some of it.
         self._delayed_designs: deque[Floats] = deque()
-        self._out: dict[int, tuple[Floats, Floats, Integers]] = {}
+        self._pending: dict[int, tuple[Floats, Floats, Integers]] = {}
         self._generation: list[Outcomes] = []
-        self._over = False
+        self._asks_ended = False
         self.has_ended = False
 
     def work(self) -> Iterator[Work | None]:
         """The unknown evaluations; None if there are none before a result arrives."""
-        silent = 0
+        idle_rounds = 0
         while True:
             if self._may_send():
                 work = self._send()
-                silent = 0 if len(work) else silent + 1
-                if len(work) or silent % SILENT == 0:
+                idle_rounds = 0 if len(work) else idle_rounds + 1
+                if len(work) or idle_rounds % IDLE_ROUNDS == 0:
                     yield work if len(work) else None
             elif self._may_ask():
                 self._ask()
             elif (index := self._next()) is not None:
                 self._tell(index)
-            elif self._over and all(index in self._run.points.missing for index in self._out if self._waits(index)):
+            elif self._asks_ended and self.missing() <= self._run.points.missing:
                 return
             else:
                 yield None
 
     def missing(self) -> frozenset[int]:
         """Asks without a complete result."""
-        return frozenset(index for index in self._out if self._waits(index))
+        return frozenset(index for index in self._pending if self._waits(index))
 
     # ------------------------------------------------------------------------------------------------------ ask
 
     def _may_ask(self) -> bool:
-        """Asks happen in their turn, also beyond the budget: a larger budget must find them on record there."""
-        return not self._over and len(self._out) + len(self._delayed_designs) < self._look_ahead
+        """Whether it is the solver's turn, also beyond the budget: a larger budget must find the asks on record."""
+        return not self._asks_ended and len(self._pending) + len(self._delayed_designs) < self._look_ahead
 
     def _ask(self) -> None:
         X = self._run.admitted(self._ask_solver())
@@ -108,14 +108,14 @@ class LookAheadLoop:
         if len(X):
             self._delayed_designs.append(X)
         else:
-            self._over = True
+            self._asks_ended = True
 
     def _may_send(self) -> bool:
         run, left = self._run, self._run.budget.designs_left
         if not self.has_ended:
-            held_for_good = bool(self._delayed_designs) and (run.out_of_time() if left > 0 else not self._out)
-            if held_for_good or run.mostly_invalid(one_by_one=True) or run.ended_before(run.asks + 1):
-                self._over = self.has_ended = True
+            is_final = bool(self._delayed_designs) and (run.out_of_time() if left > 0 else not self._pending)
+            if is_final or run.mostly_invalid(one_by_one=True) or run.ended_before(run.asks + 1):
+                self._asks_ended = self.has_ended = True
         return bool(self._delayed_designs) and left > 0 and not self.has_ended
 
     def _send(self) -> Work:
@@ -124,34 +124,34 @@ class LookAheadLoop:
         X = run.points.proposed(self._delayed_designs.popleft(), index)
         relation_violation = run.problem.space.relation_violation(X)
         slots = np.full((1, len(run.problem.scenarios)), -1, np.int64)
-        work = run.points.register(X, relation_violation, index, slots, self._old)
+        work = run.points.register(X, relation_violation, index, slots, self._earlier_slots)
         run.asks += 1
         run.budget.take(relation_violation)
-        self._out[index] = (X, relation_violation, slots)
+        self._pending[index] = (X, relation_violation, slots)
         return Work.nothing(X.shape[1]) if index in run.points.missing else work
 
     # ----------------------------------------------------------------------------------------------------- tell
 
     def _waits(self, index: int) -> bool:
-        slots = self._out[index][2]
+        slots = self._pending[index][2]
         return bool((self._ledger.status[slots[slots >= 0]] == PENDING).any())
 
     def _next(self) -> int | None:
         """The ask whose result the solver receives next; None if it has to wait."""
-        if not self._out:
+        if not self._pending:
             return None
-        first = next(iter(self._out))
+        first = next(iter(self._pending))
         return None if self._waits(first) else first
 
     def _tell(self, index: int) -> None:
         run = self._run
-        X, relation_violation, slots = self._out.pop(index)
+        X, relation_violation, slots = self._pending.pop(index)
         outcomes = self._ledger.outcomes(X, slots, relation_violation)
         run.tells += 1
         run.record(outcomes, relation_violation)
         self._generation.append(outcomes)
         if len(self._generation) == self._look_ahead:
-            if not self._over and run.grows_too_little(self._generation):
-                self._over = self.has_ended = True
+            if not self._asks_ended and run.grows_too_little(self._generation):
+                self._asks_ended = self.has_ended = True
             self._generation = []
         self._tell_solver(outcomes)

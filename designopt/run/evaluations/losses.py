@@ -11,7 +11,7 @@ from designopt.counts import plural
 from designopt.problem import STATUSES
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
 from designopt.run.evaluations.work import Queue, Work
-from designopt.run.failures import PASSING, Attempts
+from designopt.run.failures import TEMPORARY, Attempts
 from designopt.store.journal.writer import Journal
 from designopt.workers.executor import ChunkResult, Loss
 
@@ -43,10 +43,10 @@ class Losses:
         for i in result.messages:
             status = STATUSES[result.status[i]]
             _, message, _ = result.messages[i]
-            if self.attempts.passes(message, result.prints.get(i, "")):
-                number, is_retried = self.attempts.add(work.keys[i], PASSING)
+            if self.attempts.is_temporary(message, result.prints.get(i, "")):
+                number, is_retried = self.attempts.add(work.keys[i], TEMPORARY)
                 if is_retried:
-                    self._journal.add_attempt(work.keys[i], number, worker, PASSING, message)
+                    self._journal.add_attempt(work.keys[i], number, worker, TEMPORARY, message)
                     final[i] = False
                     queue.requeue(work.part(i, i + 1), after=self.attempts.wait)
                     continue
@@ -71,10 +71,10 @@ class Losses:
         if not loss.started:
             queue.requeue(work)
             return None
-        if loss.later and work.alone:  # it has outlived its evaluation and the time after it: another one is the cause
+        if loss.later and work.alone:  # it outlived its evaluation and the time after it: another is the cause
             loss = dataclasses.replace(loss, cause="lost_worker")
         suspect = 0 if loss.suspect is None and (len(work) == 1 or work.alone) else loss.suspect
-        if suspect is None and work.chain:  # it stays together: each program starts from the result of the one before
+        if suspect is None and work.chain:  # each program starts from the result of the previous one
             queue.requeue(dataclasses.replace(work, alone=True))
             self._event("worker_lost", f"worker {worker}: {loss.message}; repeating a chain of {len(work)} programs")
             return None
@@ -93,15 +93,15 @@ class Losses:
         else:
             self._event("worker_lost", f"worker {worker}: {loss.message} ({design})")
         if is_retried and work.chain:
-            queue.requeue(work)  # each of them starts from the result of the one before
+            queue.requeue(work)  # each program starts from the result of the previous one
             return None
         if work.chain:
             queue.requeue(work.take([i for i in range(len(work)) if i != suspect]))
         else:
             queue.requeue(work.part(suspect + 1, len(work)))
-            queue.requeue(work.part(0, suspect, indivisible=True))  # its last one may be the cause, which its end shows
+            queue.requeue(work.part(0, suspect, indivisible=True))  # its last one may be the cause: its end shows it
         alone = work.suspect(suspect)
-        if is_retried and loss.cause == "lost_worker":  # a process killed from outside risks only its own time
+        if is_retried and loss.cause == "lost_worker":  # a kill from outside costs only time
             queue.requeue(work.part(suspect, suspect + 1, indivisible=True))
         elif is_retried or not (work.alone or work.chain or loss.cause == "timeout"):
             queue.requeue(alone)
@@ -111,11 +111,11 @@ class Losses:
 
 
 def _failure_record(loss: Loss) -> ChunkResult:
-    """The record of an evaluation that ended its worker. One repeatedly killed from outside also counts as a crash."""
-    unseen = loss.cause == "lost_worker" and loss.suspect is None
-    status = "timeout" if loss.cause == "timeout" else ("lost_worker" if unseen else "crashed")
-    nothing = np.zeros(1)
+    """The record of an evaluation that ended its worker; one killed repeatedly from outside also counts as a crash."""
+    is_unexplained = loss.cause == "lost_worker" and loss.suspect is None
+    status = "timeout" if loss.cause == "timeout" else ("lost_worker" if is_unexplained else "crashed")
+    zero = np.zeros(1)
     reason = "" if status == "timeout" else loss.message
     return ChunkResult(
-        np.array([CODE[status]], np.uint8), (), np.empty((1, 0)), nothing, nothing, {0: (reason, loss.message, "")}
+        np.array([CODE[status]], np.uint8), (), np.empty((1, 0)), zero, zero, {0: (reason, loss.message, "")}
     )

@@ -26,7 +26,7 @@ from designopt.study.language import units
 from designopt.workers.executor import ChunkResult
 
 #: Statuses valid in any store. Errors, time-outs and losses may depend on the machine and are retried.
-TAKEN = ("ok", "diverged", "nonfinite", "invalid", "unusable")
+REUSABLE = ("ok", "diverged", "nonfinite", "invalid", "unusable")
 
 #: An evaluation of another store: status, outputs, reason, message, arrays.
 Row = tuple[str, str | None, str | None, str | None, dict[str, NDArray[Any]]]
@@ -43,7 +43,7 @@ class OtherStore:
     def find(self, key: bytes, arrays: Sequence[str]) -> Row | None:
         """The evaluation `key` with all of `arrays`, if this store contains it."""
         record = self._journal.evaluation(key, "status, outputs, reason, message, arrays")
-        if record is None or record[0] not in TAKEN:
+        if record is None or record[0] not in REUSABLE:
             return None
         *row, reference = record
         if not arrays or row[0] != "ok":
@@ -67,7 +67,7 @@ def evaluations_with_same_keys(store: Path, problem: Problem) -> tuple[int, int]
     result = Result.open(store)
     with reading(store), contextlib.closing(JournalReader.read(store, result.problem)) as journal:
         rows = journal.evaluations("key, status, kind")
-        recorded_keys = {key for key, status, kind in rows if status in TAKEN and kind != "program"}
+        recorded_keys = {key for key, status, kind in rows if status in REUSABLE and kind != "program"}
     try:
         X = translate(result.outcomes.X, result.problem.space, problem.space)
     except units.UnitError:
@@ -98,13 +98,13 @@ class RecallingDispatcher(Dispatcher):
             return work
         rows = list(row_of.values())
         names, values = recorded_designs.outputs([row[1] for row in rows], self.ledger.problem.output_names)
-        nothing = np.zeros(len(rows))
+        zeros = np.zeros(len(rows))
         result = ChunkResult(
             status=np.array([CODE[row[0]] for row in rows], np.uint8),
             names=names,
             values=values,
-            wall=nothing,
-            cpu=nothing,
+            wall=zeros,
+            cpu=zeros,
             messages={i: (row[2] or "", row[3] or "", "") for i, row in enumerate(rows) if row[0] != "ok"},
             arrays={i: row[4] for i, row in enumerate(rows) if row[4]},
         )

@@ -152,23 +152,23 @@ LONGEST_CALL = 10.0
 class ChunkSize:
     """Number of evaluations per chunk for the executor's target duration, learned from completed chunks.
 
-    `together` is the model's preferred number per call: chunks are at least as large, except the first, which tell the
-    duration, and the last ones, and as long as a call takes no longer than `LONGEST_CALL` and a quarter of the time
+    `batch_size` is the model's preferred number per call: chunks are at least as large, except the first, which measure
+    the duration, and the last ones, and as long as a call takes no longer than `LONGEST_CALL` and a quarter of the time
     `limit` of an evaluation (s), which holds for all of a call.
     """
 
-    def __init__(self, together: int = 1, limit: float | None = None) -> None:
-        self.together = together
+    def __init__(self, batch_size: int = 1, limit: float | None = None) -> None:
+        self._batch_size = batch_size
         self._longest = min(LONGEST_CALL, math.inf if limit is None else 0.25 * limit)
         self._seconds: float | None = None
 
     def learn(self, seconds: float, evaluations: int) -> None:
         """Learn that a chunk took `seconds` on a worker."""
-        each = max(seconds / max(evaluations, 1), 1e-7)
+        evaluation_seconds = max(seconds / max(evaluations, 1), 1e-7)
         if self._seconds is None:
-            self._seconds = each
+            self._seconds = evaluation_seconds
         else:
-            self._seconds += min(1.0, 0.3 + evaluations / LARGEST_CHUNK) * (each - self._seconds)
+            self._seconds += min(1.0, 0.3 + evaluations / LARGEST_CHUNK) * (evaluation_seconds - self._seconds)
 
     def choose(self, target: float, shortest: float, left: int, slots: int, total: int) -> int:
         """The size of the next chunk: the target, but near the end small enough that all workers end together, and at
@@ -178,14 +178,14 @@ class ChunkSize:
         """
         if self._seconds is None:
             return 1
-        fitting = max(1, min(LARGEST_CHUNK, int(target / self._seconds)))
-        together = min(self.together, int(self._longest / self._seconds))
-        if together > 1:
-            return self._shared(max(together, fitting - fitting % together), total, slots)
+        target_size = max(1, min(LARGEST_CHUNK, int(target / self._seconds)))
+        batch_size = min(self._batch_size, int(self._longest / self._seconds))
+        if batch_size > 1:
+            return self._shared(max(batch_size, target_size - target_size % batch_size), total, slots)
         if slots == 1:
-            return fitting
-        smallest = max(1, min(fitting, int(shortest / self._seconds)))
-        return max(smallest, min(fitting, -(-left // (2 * slots))))
+            return target_size
+        smallest = max(1, min(target_size, int(shortest / self._seconds)))
+        return max(smallest, min(target_size, -(-left // (2 * slots))))
 
     @staticmethod
     def _shared(size: int, total: int, slots: int) -> int:

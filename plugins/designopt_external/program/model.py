@@ -159,7 +159,7 @@ class ExternalProgram:
             name = PurePosixPath(self.run[0]).name
             hint = "write its name alone"
             if "/" in self.run[0]:
-                hint += f", {name}, and give its place on the command line: --allow {name}={self.run[0]}"
+                hint += f", {name}, and give its path on the command line: --allow {name}={self.run[0]}"
             elif " " in self.run[0]:
                 hint += f" and the arguments as a list: [{', '.join(self.run[0].split())}]"
             yield InvalidSetting("run.0", f"'{self.run[0]}' is not the name of a program; {hint}")
@@ -259,8 +259,8 @@ class ExternalProgram:
         return (ForeignCode(self.run[0]),)
 
     def prepare(self, permission: Permission) -> None:
-        """Keep the path of the program and the limits."""
-        for mistake in self.check():  # the settings may come from a store, which nobody has checked
+        """Store the path of the program and the limits."""
+        for mistake in self.check():  # settings from a store are unchecked
             raise mistake
         self._program = permission.programs[self.run[0]]
         self._limit = permission.timeout
@@ -276,7 +276,7 @@ class ExternalProgram:
         """
         folder = Path(tempfile.mkdtemp(prefix="designopt-program-"))
         try:
-            return self._evaluated(folder, {**scenario, **design}, arrays)
+            return self._run_in(folder, {**scenario, **design}, arrays)
         except (Diverged, ProgramFailed) as error:
             if FOLDER in arrays or self._keeps_failed:
                 error.arrays = {FOLDER: pack_folder(folder)}
@@ -284,7 +284,7 @@ class ExternalProgram:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _evaluated(
+    def _run_in(
         self, folder: Path, values: Mapping[str, Any], arrays: Set[str]
     ) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
         try:
@@ -306,7 +306,7 @@ class ExternalProgram:
             if error.errno in _NOT_STARTED:
                 text = f"the program '{self.run[0]}' cannot be started: {error.strerror}"
                 raise ProgramFailed(text, reason="start") from error
-            text = f"what the program printed cannot be written: {error.strerror or error}"
+            text = f"the printed text cannot be written: {error.strerror or error}"
             raise ProgramFailed(text, reason="disk") from error
         self._judge(process_end, folder)
         try:
@@ -380,19 +380,19 @@ class ExternalProgram:
 
     def _results(self, folder: Path, arrays: Set[str]) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
         texts: dict[str, str] = {}
-        extra = self.read(folder)
+        further_results = self.read(folder)
         outputs = {}
         reductions: list[str] = []
         for name, section in self.outputs.items():
             if sources.format_of(section):
                 numbers = sources.read(section, folder, texts)
                 outputs[name] = sources.single_number(section, numbers)
-                table = sources.place_of_table(section, texts)
-                if len(numbers) > 1 or table:
-                    several = f"{section.get('take', 'last')} of {len(numbers)} numbers"
-                    reductions.append(f"{name} is the {several if len(numbers) > 1 else 'number'}{table}")
-            elif name in extra:
-                outputs[name] = float(extra[name])
+                table_text = sources.table_position(section, texts)
+                if len(numbers) > 1 or table_text:
+                    taken_number = f"{section.get('take', 'last')} of {len(numbers)} numbers"
+                    reductions.append(f"{name} is the {taken_number if len(numbers) > 1 else 'number'}{table_text}")
+            elif name in further_results:
+                outputs[name] = float(further_results[name])
         if reductions:
             remark(", ".join(reductions))
         results: dict[str, NDArray[Any]] = {}
@@ -400,7 +400,7 @@ class ExternalProgram:
             if name in arrays:
                 section = cast(SourceSection, array)
                 results[name] = np.array(
-                    sources.read(section, folder, texts) if sources.format_of(section) else extra[name]
+                    sources.read(section, folder, texts) if sources.format_of(section) else further_results[name]
                 )
         if FOLDER in arrays:
             results[FOLDER] = pack_folder(folder)
@@ -418,7 +418,7 @@ def _check_input(at: str, name: str, unit: str) -> Iterator[InvalidSetting]:
 
 
 def _fail(folder: Path, sentence: str, **about: Any) -> NoReturn:
-    """Raise `ProgramFailed`; the end of what the program printed stands before the sentence."""
+    """Raise `ProgramFailed` with the end of the printed text, then the sentence."""
     lines_printed = []
     for name in (STDOUT, STDERR):
         if lines := _text(folder, name).strip().splitlines():
@@ -433,12 +433,12 @@ def _text(folder: Path, name: str) -> str:
         return ""
 
 
-#: A line that speaks of an error, not of its absence or of a numerical one.
+#: A line that reports an error, not its absence or a numerical error.
 _ERROR = re.compile(r"(?<!no )(?<!\b0 )(?<!relative )(?<!absolute )errors?\b", re.IGNORECASE)
 
 
 def stated_cause(*texts: str) -> str:
-    """``; it prints: *ERROR reading elements: ...``: the first lines of `texts` that speak of an error, else the last
+    """``; it prints: *ERROR reading elements: ...``: the first lines of `texts` that report an error, else the last
     line; "" if all are empty."""
     lines = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
     for text_lines in lines:
@@ -471,8 +471,8 @@ def written_name(file: InputFile, *, is_template: bool) -> str:
 
 
 def _path_inside(folder: Path, name: str) -> Path:
-    """The file `name` in `folder`. Raises `ValueError` for a name that leads out of it: a received store may contain
-    one."""
+    """The file `name` in `folder`. Raises `ValueError` for a name that leads out of it, which a received store
+    may contain."""
     file = folder / name
     if not file.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"'{name}' lies outside the folder of the evaluation")

@@ -1,4 +1,4 @@
-"""Numbers as programs write them."""
+"""Reading of numbers in the forms that programs write."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def cut_like(line: str, row: str) -> list[str]:
     cells = list(re.finditer(r"[^\s,]+", row))
     ends = [0, *(cell.end() for cell in cells)]
     pieces = [line[begin:end].strip(" ,") for begin, end in pairwise(ends)]
-    alike = all(
+    is_like_row = all(
         is_number(piece) and _decimals(piece) == _decimals(cell.group())
         for piece, cell in zip(pieces, cells, strict=True)
     )
-    return pieces if alike and not line[ends[-1] :].strip() else []
+    return pieces if is_like_row and not line[ends[-1] :].strip() else []
 
 
 def _decimals(number: str) -> int | None:

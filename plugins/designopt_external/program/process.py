@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import selectors
 import signal
@@ -20,13 +21,13 @@ STDOUT, STDERR = "stdout.txt", "stderr.txt"
 #: Bytes stored of the beginning and of the end of each printed text.
 HALF = 8 * 2**20
 #: Size of a read (bytes).
-PIECE = 2**20
+READ_SIZE = 2**20
 #: Time (s) for a program to end after SIGTERM; then it is killed.
 GRACE = 0.5
 #: Maximum of that time relative to the limit: the worker's supervisor waits for a quarter of it.
 GRACE_SHARE = 0.1
 #: Interval between checks of the process on systems without process descriptors (s).
-LOOK = 0.01
+CHECK_INTERVAL = 0.01
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class ProcessEnd:
 
 
 class _BoundedText:
-    """The beginning and the end of a text that may be endless."""
+    """The beginning and the end of a text of any length."""
 
     def __init__(self) -> None:
         self._head = bytearray()
@@ -69,7 +70,7 @@ class _BoundedText:
         with file.open("wb") as stream:
             stream.write(self._head)
             if self._omitted_bytes:
-                stream.write(f"\n... {self._omitted_bytes} bytes are not kept ...\n".encode())
+                stream.write(f"\n... {self._omitted_bytes} bytes are left out ...\n".encode())
             for data in self._tail:
                 stream.write(data)
 
@@ -145,45 +146,45 @@ def run(
     return ProcessEnd(process.returncode, not in_time)
 
 
-def _read(process: subprocess.Popen[bytes], streams: Mapping[int, _BoundedText], until: float | None) -> bool:
-    """Read what the process prints until it ends (True), or until the time is up (False)."""
+def _read(process: subprocess.Popen[bytes], streams: Mapping[int, _BoundedText], deadline: float | None) -> bool:
+    """Read what the process prints until it ends (True), or until the `deadline` (False)."""
     with selectors.DefaultSelector() as selector, contextlib.ExitStack() as exits:
         for descriptor in streams:
             os.set_blocking(descriptor, False)
             selector.register(descriptor, selectors.EVENT_READ)
-        end = None
+        process_end = None
         if hasattr(os, "pidfd_open"):  # Linux
             with contextlib.suppress(OSError):
-                end = os.pidfd_open(process.pid)
-                exits.callback(os.close, end)
-                selector.register(end, selectors.EVENT_READ)
+                process_end = os.pidfd_open(process.pid)
+                exits.callback(os.close, process_end)
+                selector.register(process_end, selectors.EVENT_READ)
         while True:
-            left = None if until is None else until - time.monotonic()
-            if left is not None and left <= 0.0:
+            seconds_left = math.inf if deadline is None else deadline - time.monotonic()
+            if seconds_left <= 0.0:
                 return False
-            wait = left if end is not None else min(LOOK, left if left is not None else LOOK)
-            for key, _ in selector.select(wait):
-                if key.fd == end:
+            wait = seconds_left if process_end is not None else min(CHECK_INTERVAL, seconds_left)
+            for key, _ in selector.select(None if math.isinf(wait) else wait):
+                if key.fd == process_end:
                     return True
-                if data := _piece(key.fd):
+                if data := _available(key.fd):
                     streams[key.fd].add(data)
                 elif data == b"":
                     selector.unregister(key.fd)
-            if end is None and _has_ended(process):
+            if process_end is None and _has_ended(process):
                 return True
 
 
 def _drain(streams: Mapping[int, _BoundedText]) -> None:
     """Read what ended processes have left in their pipes."""
     for descriptor, output in streams.items():
-        while data := _piece(descriptor):
+        while data := _available(descriptor):
             output.add(data)
 
 
-def _piece(descriptor: int) -> bytes | None:
-    """Available output; empty at its end, None if there is nothing yet."""
+def _available(descriptor: int) -> bytes | None:
+    """The available output; empty at its end, None if there is none yet."""
     try:
-        return os.read(descriptor, PIECE)
+        return os.read(descriptor, READ_SIZE)
     except BlockingIOError:
         return None
 

@@ -1,4 +1,4 @@
-"""Where a result stands in the files that a program has written: in CSV, JSON, text, or Dakota's results format."""
+"""Sources of results in the files that a program has written: CSV, JSON, text, and Dakota's results format."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required, TypedDict
 
+from designopt.counts import plural
 from designopt.plugin import InvalidSetting, Quantity, closest
 from designopt.study.language import units
 from designopt_external.program import dakota
@@ -81,7 +82,7 @@ _NEEDED = {"csv": "column", "json": "path", "dakota": "response"}
 
 
 class MissingResult(Exception):
-    """A result is not in the files; the message names the file, the searched entry, and what stands there."""
+    """A result is not in the files; the message names the file, the missing entry, and what the file has instead."""
 
 
 def format_of(section: SourceSection) -> str:
@@ -107,9 +108,10 @@ def check(section: SourceSection, at: str, *, array: bool = False) -> Iterator[I
     form = formats[0]
     for key in ("column", "row", "path", "after", "match", "pattern", "response", "take"):
         if key in section and key not in _KEYS[form]:
-            has = [name for name in _KEYS if key in _KEYS[name]]
+            owners = [name for name in _KEYS if key in _KEYS[name]]
             yield InvalidSetting(
-                f"{at}.{key}", f"is for {' and '.join(has)}; a result in {form} has {', '.join(_KEYS[form])}"
+                f"{at}.{key}",
+                f"is for {' and '.join(owners)}; a result in {form} has {', '.join(_KEYS[form])}",
             )
     if array:
         for key in ("take", "row"):
@@ -169,8 +171,8 @@ def check_pattern(pattern: str, at: str, groups: int = 0) -> Iterator[InvalidSet
         )
         return
     if groups and compiled.groups != groups:
-        wrong = f"has {compiled.groups} groups; put (...) around the number alone, and (?:...) around other parts"
-        yield InvalidSetting(at, f"'{pattern}' {wrong}")
+        reason = f"has {compiled.groups} groups; put (...) around the number alone, and (?:...) around other parts"
+        yield InvalidSetting(at, f"'{pattern}' {reason}")
 
 
 def read(section: SourceSection, folder: Path, texts: dict[str, str]) -> list[float]:
@@ -185,8 +187,8 @@ def read(section: SourceSection, folder: Path, texts: dict[str, str]) -> list[fl
         raise MissingResult(f"{name}: {error}") from None
 
 
-def place_of_table(section: SourceSection, texts: Mapping[str, str]) -> str:
-    """Which of several tables of the read `texts` a source takes, in words; "" where its line `after` occurs once."""
+def table_position(section: SourceSection, texts: Mapping[str, str]) -> str:
+    """The table of `texts` that a source takes among several, in words; "" where its line `after` occurs once."""
     if "after" not in section or "match" in section:
         return ""
     after = section["after"]
@@ -249,9 +251,7 @@ def _csv(text: str, section: SourceSection) -> list[float]:
     numbers = []
     for line, row in enumerate(rows, 1):
         if len(row) <= position:
-            raise ValueError(
-                f"row {line} has {len(row)} columns, and column {column} was looked for: {','.join(row)[:60]}"
-            )
+            raise ValueError(f"row {line} has no column {column}, but {len(row)} columns: {','.join(row)[:60]}")
         try:
             numbers.append(number(row[position]))
         except ValueError as error:
@@ -266,7 +266,7 @@ def _row(numbers: list[float], section: SourceSection, source: str) -> list[floa
     if row is None:
         return numbers
     if not 1 <= abs(row) <= len(numbers):
-        raise ValueError(f"row {row} was looked for, and {source} has {len(numbers)}")
+        raise ValueError(f"there is no row {row}: {source} has {plural(len(numbers), 'number')}")
     return [numbers[row - 1 if row > 0 else row]]
 
 
@@ -317,9 +317,9 @@ def _text(text: str, section: SourceSection) -> list[float]:
     column = int(section["column"])
     numbers = _rows(lines, begin, column)
     if not numbers:
-        stands = " | ".join(line.strip() for line in lines[begin : begin + SHOWN])
+        excerpt = " | ".join(line.strip() for line in lines[begin : begin + SHOWN])
         start = f" after line {begin} ('{lines[begin - 1].strip()[:60]}')" if begin else ""
-        raise ValueError(f"no row has a number in column {column}{start}; there stands: {stands[:200] or 'nothing'}")
+        raise ValueError(f"no row has a number in column {column}{start}; its lines are: {excerpt[:200] or 'none'}")
     return _row(numbers, section, f"column {column}")
 
 
@@ -331,18 +331,18 @@ def _rows(lines: Sequence[str], begin: int, column: int) -> list[float]:
     that differ before the column, a row without the number between others.
     """
     numbers: list[float] = []
-    first, shape, hole = 0, [True], 0
+    first, shape, gap = 0, [True], 0
     split_lines = ((line, fields(line)) for line in lines[begin:])
-    sound = next((line for line, parts in split_lines if len(parts) >= column and all(map(is_number, parts))), "")
+    intact_row = next((line for line, parts in split_lines if len(parts) >= column and all(map(is_number, parts))), "")
     for at, line in enumerate(lines[begin:], begin + 1):
         parts = fields(line)
-        if sound and any(map(is_broken, parts)):
-            parts = cut_like(line, sound) or parts
+        if intact_row and any(map(is_broken, parts)):
+            parts = cut_like(line, intact_row) or parts
         is_row = len(parts) >= column and is_number(parts[column - 1])
         kinds = [is_number(part) or is_broken(part) for part in parts[:column]]
-        if is_row and hole:
+        if is_row and gap:
             raise ValueError(
-                f"line {hole} has no number in column {column}, and rows go on after it{_row_hint(lines, hole)}"
+                f"line {gap} has no number in column {column}, and rows go on after it{_row_hint(lines, gap)}"
             )
         if is_row and numbers and kinds != shape:
             unlike = f"line {at} is no row like line {first} ('{lines[first - 1].strip()[:60]}')"
@@ -363,7 +363,7 @@ def _rows(lines: Sequence[str], begin: int, column: int) -> list[float]:
         elif numbers and not (len(kinds) == column > 1 and all(kinds[:-1])):
             break
         elif numbers:
-            hole = hole or at
+            gap = gap or at
     return numbers
 
 
@@ -373,7 +373,7 @@ def _row_hint(lines: Sequence[str], at: int) -> str:
 
 def _chosen_match(matches: list[Any], match: int, pattern: str) -> Any:
     if not 1 <= abs(match) <= len(matches):
-        raise ValueError(f"'{pattern}' matches {len(matches)} times, and match {match} was looked for")
+        raise ValueError(f"there is no match {match}: '{pattern}' matches {plural(len(matches), 'time')}")
     return matches[match - 1 if match > 0 else match]
 
 
@@ -382,7 +382,7 @@ def _dakota(text: str, section: SourceSection) -> list[float]:
     response = section["response"]
     if isinstance(response, int):
         if not 1 <= response <= len(values):
-            raise ValueError(f"response {response} was looked for, and there are {len(values)}")
+            raise ValueError(f"there is no response {response}: the file has {len(values)}")
         return [list(values.values())[response - 1]]
     if response not in values:
         near = closest(response, values)

@@ -71,12 +71,12 @@ class LinearOutputs(TypedDict):
     until the load comes, after the load from then on.
     """
 
-    iae_setpoint: NotRequired[Annotated[float, Q("s", "integral of the error's size after the set-point")]]
-    iae_load: NotRequired[Annotated[float, Q("s", "integral of the error's size after the load")]]
+    iae_setpoint: NotRequired[Annotated[float, Q("s", "integral of the absolute error after the set-point")]]
+    iae_load: NotRequired[Annotated[float, Q("s", "integral of the absolute error after the load")]]
     ise_setpoint: NotRequired[Annotated[float, Q("s", "integral of the squared error after the set-point")]]
     ise_load: NotRequired[Annotated[float, Q("s", "integral of the squared error after the load")]]
     overshoot: Annotated[
-        float, Q("", "farthest beyond the final value after the set-point, as a share of it", usual=(0.0, 1.0))
+        float, Q("", "largest error beyond the final value after the set-point, as a share of it", usual=(0.0, 1.0))
     ]
     effort: Annotated[float, Q("s", "integral of the squared command, less its final value, after the set-point")]
     tv: Annotated[float, Q("", "total variation of the command after the set-point")]

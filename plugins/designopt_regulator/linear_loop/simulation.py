@@ -112,12 +112,12 @@ class _Figures:
             return
         for level in tuple(self._open_levels):
             crossing_time = self._crossing_times[level]
-            reached = np.isinf(crossing_time) & (high >= level)
-            if not reached.any():
+            reaches_level = np.isinf(crossing_time) & (high >= level)
+            if not reaches_level.any():
                 continue
-            fraction = (level - (1.0 - begin)) / np.where(reached & (begin != end), begin - end, 1.0)
+            fraction = (level - (1.0 - begin)) / np.where(reaches_level & (begin != end), begin - end, 1.0)
             share = np.maximum(fraction, 0.0)  # a jump reaches the level at its start
-            crossing_time[reached] = ((start + share * length) * h)[reached]
+            crossing_time[reaches_level] = ((start + share * length) * h)[reaches_level]
             if not np.isinf(crossing_time).any():
                 self._open_levels.remove(level)
         self._error = error
@@ -182,13 +182,13 @@ def simulate(
             if inner_motion is not None:
                 c_inner, _, feedthrough = inner_motion.step(inputs, at)
                 inner_y = c_inner + feedthrough
-        diverged = ~(np.abs(y) <= _BOUND)
-        if diverged.any():
-            failed |= diverged
+        has_diverged = ~(np.abs(y) <= _BOUND)
+        if has_diverged.any():
+            failed |= has_diverged
             for values in (y, c, inputs, *(() if inner_y is None else (inner_y,))):
-                values[diverged] = 0.0
+                values[has_diverged] = 0.0
             for system in (motion, controller, *(() if inner_motion is None else (inner_motion,))):
-                system.reset(diverged)
+                system.reset(has_diverged)
     record()
     trace_of = {name: np.stack(values, axis=1) for name, values in signals.items()}
     sampled_figures = figures.figures(trace_of["command"][:, :load_from], T)

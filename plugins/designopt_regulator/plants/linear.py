@@ -24,7 +24,7 @@ Entry = float | Floats
 class Plant:
     """One input, one output: `A` (..., s, s), `B` (..., s), `C` (..., s) and the `delay` (...) of the input in s.
 
-    `D` (...) is what passes from input to output at once, 0 for most plants.
+    `D` (...) is the direct feedthrough from input to output, 0 for most plants.
     """
 
     A: Floats

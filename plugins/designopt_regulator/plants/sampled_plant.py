@@ -1,9 +1,9 @@
-"""A single plant with a held input as difference equations, seen at one or more outputs that are late by themselves.
+"""A single plant with a held input as difference equations, with one or more outputs, each with a delay of its own.
 
-The state ``x[k+1] = x[k] + R x[k] + G u[k]`` is driven without delay. An output that is late by tau is
+The state ``x[k+1] = x[k] + R x[k] + G u[k]`` is driven without delay. An output with the delay tau is
 ``y[k] = w[k-m]``, where m is the next whole number of samples above tau and ``w[j] = P x[j] + q u[j]`` the motion from
-sample j to the time m T - tau after it. That is exact for every delay, and two outputs have no state twice. What passes
-the plant at once is not yet in the output at the sample at which the input changes: measured is just before.
+sample j to the time m T - tau after it. That is exact for every delay, and two outputs have no state twice. The
+measurement is just before a sample: direct feedthrough is not in the output of the sample at which the input changes.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def cascade_measures(A: Floats, B: Floats, C: Floats, delay: Floats, pid: PID, g
     of the yaw rate (s). A loop with gain 0 has no inner loop.
     """
     T = pid.sample_time
-    rate = (C[:, None, :] @ A)[:, 0]  # of the heading: C x' = C A x, as the command does not act on the heading at once
+    rate = (C[:, None, :] @ A)[:, 0]  # of the heading: C x' = C A x, without direct feedthrough
     R, B0, B1, whole_samples = sample_plants(A, B, delay, T)
     n, s = B0.shape
     loop_margins = no_margins(n)

@@ -27,9 +27,7 @@ Q = Quantity
 
 
 class VehicleDesign(TypedDict, total=False):
-    """Settings of the tuned controller. If both are tuned, these are the settings of the heading, and names that end
-    in _v those of the speed.
-    """
+    """Settings of the tuned controller; if both are tuned, those of the heading, and with the ending _v the speed's."""
 
     kp: ProportionalGain
     ti: IntegralTime
@@ -63,12 +61,14 @@ class Conditions(TypedDict, total=False):
     turning: Annotated[float, Q("", "maximum coefficient of turning resistance instead of the terrain's", gt=0)]
     adhesion: Annotated[float, Q("", "coefficient of adhesion instead of the terrain's", gt=0)]
     rolling_at: Annotated[
-        float, Q("", "place in the terrain's range of rolling resistance, 0 to 1", ge=0, le=1, sampled=(0, 1))
+        float, Q("", "position in the terrain's range of rolling resistance, 0 to 1", ge=0, le=1, sampled=(0, 1))
     ]
     turning_at: Annotated[
-        float, Q("", "place in the terrain's range of turning resistance, 0 to 1", ge=0, le=1, sampled=(0, 1))
+        float, Q("", "position in the terrain's range of turning resistance, 0 to 1", ge=0, le=1, sampled=(0, 1))
     ]
-    adhesion_at: Annotated[float, Q("", "place in the terrain's range of adhesion, 0 to 1", ge=0, le=1, sampled=(0, 1))]
+    adhesion_at: Annotated[
+        float, Q("", "position in the terrain's range of adhesion, 0 to 1", ge=0, le=1, sampled=(0, 1))
+    ]
 
 
 class LoopOutputs(TypedDict, total=False):
@@ -94,22 +94,22 @@ class VehicleOutputs(LoopOutputs):
     disturbance.
     """
 
-    iae: Annotated[float, Q("s", "integral of the error's size")]
+    iae: Annotated[float, Q("s", "integral of the absolute error")]
     ise: Annotated[float, Q("s", "integral of the squared error")]
-    itae: Annotated[float, Q("s^2", "integral of the error's size times the time since t1, from t2 on since t2")]
+    itae: Annotated[float, Q("s^2", "integral of the absolute error times the time since t1, from t2 on since t2")]
     iae_step: Annotated[float, Q("s", "iae before t2")]
     iae_load: Annotated[float, Q("s", "iae from t2 on")]
-    overshoot: Annotated[float, Q("", "farthest beyond the reference, between t1 and t2")]
+    overshoot: Annotated[float, Q("", "largest error beyond the reference between t1 and t2")]
     settling: Annotated[float, Q("s", "from t1 to the last time before t2 outside the settling band")]
     not_settled: Annotated[float, Q("", "1 where the error is outside the settling band at t2")]
-    residual_error: Annotated[float, Q("", "size of the error at t2")]
+    residual_error: Annotated[float, Q("", "absolute error at t2")]
     rise: NotRequired[Annotated[float, Q("s", "from 10 to 90 %; none where 90 % is not reached before t2")]]
     not_risen: Annotated[float, Q("", "1 where 90 % is not reached before t2")]
     load_peak: Annotated[float, Q("", "largest error from t2 on")]
     tv: Annotated[float, Q("", "total variation of the command")]
     effort: Annotated[float, Q("s", "integral of the squared command less trim")]
     sat_fraction: Annotated[float, Q("", "share of samples at which the command is clipped")]
-    energy: Annotated[float, Q("J", "given by the tracks; energy that they take back does not count")]
+    energy: Annotated[float, Q("J", "delivered by the tracks; recovered energy does not count")]
     sharp_turn: Annotated[
         float, Q("", "share of samples turning about a point between the tracks, where the turning law is extrapolated")
     ]

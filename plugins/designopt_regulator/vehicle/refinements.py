@@ -39,7 +39,7 @@ class RefinedDesign(VehicleDesign, total=False):
         float,
         Q(
             "",
-            "share of the nominal vehicle's weight on the grade that the speed's command is given at once",
+            "share of the nominal vehicle's weight on the grade that is fed forward to the speed's command",
             ge=0,
             le=2,
         ),

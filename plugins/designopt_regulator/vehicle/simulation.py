@@ -302,11 +302,11 @@ def _by_numpy(setup: _Setup) -> _Record:
             delayed_forces = forces[sent_at, :, row_numbers].T
             record[:, node] = *x[:3], motion.drive_power(np, x)
             x = runge_kutta(partial(motion.rates, np, command=tuple(delayed_forces), load=(force, moment)), x, h)
-        diverged = ~((np.abs(x[0]) <= _LIMIT) & (np.abs(x[2]) <= _LIMIT) & np.isfinite(x).all(axis=0))
-        if diverged.any():  # set to 0, which triggers no further check; their figures are void
-            divergence_sample[diverged & (divergence_sample == 0)] = k + 1
-            x = tuple(np.where(diverged, 0.0, a) for a in x)
-            memory = with_structure(memory, (np.where(diverged, 0.0, a) for a in leaves(memory)))
+        has_diverged = ~((np.abs(x[0]) <= _LIMIT) & (np.abs(x[2]) <= _LIMIT) & np.isfinite(x).all(axis=0))
+        if has_diverged.any():  # set to 0, which triggers no further check; their figures are void
+            divergence_sample[has_diverged & (divergence_sample == 0)] = k + 1
+            x = tuple(np.where(has_diverged, 0.0, a) for a in x)
+            memory = with_structure(memory, (np.where(has_diverged, 0.0, a) for a in leaves(memory)))
     record[:, -1] = *x[:3], motion.drive_power(np, x)
     speed, yaw_rate, course, power = np.ascontiguousarray(record.transpose(0, 2, 1))
     u, u_raw, w, w_raw = np.ascontiguousarray(commands.transpose(0, 2, 1))

@@ -37,7 +37,7 @@ class Vehicle:
         self.trim = (WEIGHT * self.f * math.tanh(speed / 0.05) + 2.2 * speed**2) / 60e3
 
     def start(self):
-        """Speed, yaw rate, course, forces of left and right, integral of the error's size."""
+        """Speed, yaw rate, course, forces of left and right, integral of the absolute error."""
         return [self.speed, 0.0, 0.0, 30e3 * self.trim, 30e3 * self.trim, 0.0]
 
     def rates(self, _, z, left, right, moment, reference):
