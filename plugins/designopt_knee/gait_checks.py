@@ -83,9 +83,10 @@ def check_lengths(columns: Mapping[str, Floats]) -> None:
     height = float(np.abs(columns["hip_y_m"]).mean())
     if height > _HIGHEST_HIP:
         unit, factor = ("millimetres", 1000) if height > _MILLIMETRES else ("centimetres", 100)
+        names = "hip_x_m and hip_y_m" if np.ptp(columns["hip_x_m"]) > _TO_AND_FRO else "hip_y_m"
         raise refused(
-            f"column 'hip_y_m' is {height:.4g} on average, but a hip is about 0.9 m above the ground; convert hip_x_m"
-            f" and hip_y_m from {unit} (divide by {factor})"
+            f"column 'hip_y_m' is {height:.4g} on average, but a hip is about 0.9 m above the ground; convert {names}"
+            f" from {unit} (divide by {factor})"
         )
     advances = {name: abs(float(columns[name][-1] - columns[name][0])) for name in ("hip_x_m", "hip_y_m")}
     if advances["hip_x_m"] <= CLOSED_LENGTH and advances["hip_y_m"] > _ADVANCE:

@@ -166,6 +166,10 @@ REFUSED = {
         lambda g: {n: v * 1000.0 if n.endswith("_m") else v for n, v in cycle(g).items()},
         r"column 'hip_y_m' is 9\d\d\S* on average, .* from millimetres \(divide by 1000\)",
     ),
+    "height in centimetres": (
+        lambda g: cycle(g, hip_y_m=1e2 * cycle(g)["hip_y_m"]),
+        r"column 'hip_y_m' is 95\S* on average, .*; convert hip_y_m from centimetres \(divide by 100\)",
+    ),
     "forward motion in millimetres": (
         lambda g: cycle(g, hip_x_m=1e3 * cycle(g)["hip_x_m"]),
         r"column 'hip_x_m' moves by 30\.17 to and fro, .* from millimetres \(divide by 1000\)",
