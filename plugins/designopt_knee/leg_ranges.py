@@ -35,7 +35,7 @@ def check_units(g: Mapping[str, float], prefix: str = "") -> None:
     leg in another unit: no damper lets such a leg walk."""
     for name, (low, high) in _RANGES.items():
         unit, value = quantities()[name].unit, g[name]
-        other_unit = next((other for other, size in _UNITS[unit].items() if low <= size * value <= high), "")
+        other_unit = next((u for u, size in _UNITS[unit].items() if low <= size * value <= high), "")
         if value > high and (other_unit or value > _TOO_LARGE * high):
             question = f": is it in {other_unit}? Write '{value:g} {other_unit}'" if other_unit else ""
             message = f"{value:g} {unit}, and that of a leg is {low:g} to {high:g} {unit}{question}"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from designopt_knee.gait import CYCLE_COLUMNS, SIGNALS, Gait, bundled_text, read_gait
+from designopt_knee.gait import SIGNALS, Gait, bundled_text, read_gait
+from designopt_knee.gait_heads import CYCLE_COLUMNS
 from gait_tables import PERIOD, SPEED, cycle, text_of
 
 from designopt.plugin import InvalidSetting
@@ -147,7 +148,7 @@ REFUSED = {
     ),
     "time apart from the phase": (
         lambda g: bad(g, "time_s", 5, cycle(g)["time_s"][[5, 6]].mean()),
-        r"time_s does not advance .* sample 6 is",
+        r"time_s does not advance .* sample 6 \(line 8\) is",
     ),
     "missing samples": (
         lambda g: {name: np.delete(values, np.arange(40, 50)) for name, values in cycle(g).items()},
@@ -156,7 +157,19 @@ REFUSED = {
     "open angle": (lambda g: bad(g, "thigh_deg", -1, 25.0), "column 'thigh_deg': first and last row differ"),
     "open height": (lambda g: bad(g, "hip_y_m", -1, 0.95), "column 'hip_y_m': first and last row differ"),
     "moving hip on a treadmill": (lambda g: bad(g, "hip_x_m", -1, 0.60), "hip_x_m moves"),
-    "angle too large": (lambda g: bad(g, "shank_deg", 9, 190.0), "column 'shank_deg': an angle of more than 180"),
+    "angle too large": (
+        lambda g: bad(g, "shank_deg", 9, 190.0),
+        r"'shank_deg': an angle of more than 180 deg, 190 in sample 10 \(line 12\); write",
+    ),
+    "mark of a gap": (
+        lambda g: bad(g, "knee_deg", 30, 9999.0),
+        r"9999 in sample 31 \(line 33\); close gaps of the rec",
+    ),
+    "time twice": (
+        lambda g: bad(g, "time_s", 31, cycle(g)["time_s"][30]),
+        r"time_s must increase: sample 32 \(line 34\) \(0.3696 s\) is not later than the one before",
+    ),
+    "phase twice": (lambda g: bad(g, "phase", 31, 0.3), r"; sample 32 \(line 34\) is not after the one before"),
     "exchanged over ground": (
         lambda g: cycle(g, hip_x_m=cycle(g)["hip_y_m"], hip_y_m=cycle(g)["hip_x_m"] + 1.3 * cycle(g)["time_s"]),
         r"hip_y_m advances by 1\.602 m in the cycle, and hip_x_m ends where it began; exchange them",
@@ -229,6 +242,7 @@ def test_words_may_precede_the_statements_of_a_comment(gait):
     assert np.array_equal(read_gait(text_of(cycle(gait), comment)).data(), read_gait(text_of(cycle(gait))).data())
 
 
+_LABORATORY = "Cycle [%],Time [s],AP [mm],hip_y_m,Thigh,shank_deg,foot_deg,Knee Flex [deg],ankle_deg"
 FILES_REFUSED = {
     "decimal commas between commas": (
         lambda text: german(text, ",", ","),
@@ -248,6 +262,32 @@ FILES_REFUSED = {
         .replace("period_s", "was"),
         r"column 'time_s' \(s\): 1232 s is not the period of a gait cycle .* from milliseconds",
     ),
+    "dash": (
+        lambda text: re.sub(r"^(0\.07,.*,)[^,]+(,[^,]+)$", r"\1-\2", text, flags=re.MULTILINE),
+        r"sample 8 \(line 10\): knee_deg is '-', not a finite number; close gaps of the recording first",
+    ),
+    "row of units": (
+        lambda text: text.replace("\n0.0,0.0,", "\n-,s,m,m,deg,deg,deg,deg,deg\n0.0,0.0,"),
+        r"line 3: '-,s,m,m,deg,.*' has no number; if these are units, remove the line, and write them into the heads",
+    ),
+    "speed in other words": (
+        lambda text: text.replace("belt_speed_m_s=", "belt speed: "),
+        r"into the file \(line 1, 'speed: 1.015', does not state it in that form\)",
+    ),
+    "heads of a laboratory": (
+        lambda text: text.replace(text.splitlines()[1], _LABORATORY),
+        r"columns 'phase', 'time_s', 'hip_x_m', 'thigh_deg', 'knee_deg' are missing; did you mean 'Time \[s\]' for"
+        r" time_s, 'Thigh' for thigh_deg, 'Knee Flex \[deg\]' for knee_deg\? The file has 'Cycle \[%\]', 'Time \[s\]', 'AP",
+    ),
+    "head that is unknown": (lambda text: text.replace("knee_deg,", "knee_deg,hip,"), "column 'hip' is unknown"),
+    "head twice": (
+        lambda text: text.replace("knee_deg,", "knee_deg,knee [deg],"),
+        r"column 'knee \[deg\]' is there twice",
+    ),
+    "unit of another quantity": (
+        lambda text: text.replace("hip_y_m", "hip_y [deg]"),
+        r"column 'hip_y \[deg\]': .*cannot be converted",
+    ),
     "no speed": (
         lambda text: text.replace("belt_speed", "was"),
         r"belt_speed: .* set belt_speed \(m/s\), or write # belt_speed_m_s=\.\.\. into the file",
@@ -262,6 +302,21 @@ def test_a_file_that_cannot_be_read_names_line_column_and_remedy(gait, case):
     assert changed(text) != text
     with pytest.raises(InvalidSetting, match=message):
         read_gait(changed(text))
+
+
+def test_heads_may_have_their_units_as_those_of_recordings(gait):
+    columns = cycle(gait)
+    heads = {"time_s": "time [ms]", "hip_x_m": "hip_x [mm]", "hip_y_m": "hip_y [cm]", "knee_deg": "knee [rad]"}
+    factors = {"time_s": 1e3, "hip_x_m": 1e3, "hip_y_m": 1e2, "knee_deg": np.radians(1.0)}
+    changed = {heads.get(name, name): values * factors.get(name, 1.0) for name, values in columns.items()}
+    for signal, coefficients in read_gait(text_of(changed)).coefficients.items():
+        assert coefficients == pytest.approx(gait.coefficients[signal], abs=1e-9)
+
+
+def test_a_coefficient_file_that_states_the_period_in_other_words_is_cited():
+    text = bundled_text().replace("# period_s=1.232 belt_speed_m_s=1.015", "# T = 1.232 s, belt speed 1.015 m/s")
+    with pytest.raises(InvalidSetting, match=r"period: .* \(line \d+, 'T = 1.232 s, belt speed .*'.*; give it here"):
+        read_gait(text)
 
 
 def test_backward_walk_is_refused(gait):

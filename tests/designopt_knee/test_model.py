@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 from designopt_knee.branch import FourBarKneeBranch
-from designopt_knee.gait import CYCLE_COLUMNS, SIGNALS, Gait, bundled_text
+from designopt_knee.gait import SIGNALS, Gait, bundled_text
+from designopt_knee.gait_heads import CYCLE_COLUMNS
 from designopt_knee.linkage import JOINTS, LINKS
 from designopt_knee.model import FourBarKnee, initial_states
 from designopt_knee.outputs import ARRAYS
