@@ -152,8 +152,11 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
     check_heads(file.names, names)
     if len(file.rows) < _MIN_SAMPLES:
         raise refused(f"{len(file.rows)} samples; at least {_MIN_SAMPLES} are needed")
-    rows = [numbers(row.cells, file.names, at) for row, at in zip(file.rows, file.locations(), strict=True)]
-    columns = dict(zip(names, (np.array(rows) * factors).T, strict=True))
+    samples = [
+        numbers(row.cells, file.names, at) * np.array(factors)
+        for row, at in zip(file.rows, file.locations(), strict=True)
+    ]
+    columns = dict(zip(names, np.array(samples).T, strict=True))
     phase = columns["phase"]
     check_phase(phase, file.locations())
     check_times(columns["time_s"], phase, period, file.locations())
@@ -193,7 +196,7 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
         if name == "hip_x":
             values = values - trend * phase
         check_closed(column, values)
-        coefficients[name], *_ = np.linalg.lstsq(basis, values, rcond=None)
+        coefficients[name] = np.asarray(np.linalg.lstsq(basis, values, rcond=None)[0], dtype=float)
         difference = basis @ coefficients[name] - values
         residuals[name] = float(np.sqrt(np.mean(difference**2)))
         errors[column] = difference if name.startswith("hip") else np.degrees(difference)

@@ -72,7 +72,7 @@ def parse(text: str) -> GaitFile:
     names = _filled(_cells(*lines[0], separator))
     if len(names) == 1:
         raise refused(f"the line '{names[0][:60]}' names one column; separate columns by commas, semicolons or tabs")
-    rows = []
+    rows: list[GaitRow] = []
     for number, line in lines[1:]:
         cells = _filled(_cells(number, line, separator), len(names))
         if not rows and not any(map(_is_number, map(_with_point, cells))):

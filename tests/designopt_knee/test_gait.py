@@ -277,7 +277,7 @@ FILES_REFUSED = {
     "heads of a laboratory": (
         lambda text: text.replace(text.splitlines()[1], _LABORATORY),
         r"columns 'phase', 'time_s', 'hip_x_m', 'thigh_deg', 'knee_deg' are missing; did you mean 'Time \[s\]' for"
-        r" time_s, 'Thigh' for thigh_deg, 'Knee Flex \[deg\]' for knee_deg\? The file has 'Cycle \[%\]', 'Time \[s\]', 'AP",
+        r" time_s, 'Thigh' for thigh_deg, 'Knee Flex \[deg\]' for knee_deg\? The file has 'Cycle \[%\]', 'Time",
     ),
     "head that is unknown": (lambda text: text.replace("knee_deg,", "knee_deg,hip,"), "column 'hip' is unknown"),
     "head twice": (
