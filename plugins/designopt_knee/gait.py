@@ -16,6 +16,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting
 from designopt_knee.gait_checks import (
+    ADVANCE,
     CLOSED_LENGTH,
     check_angles,
     check_closed,
@@ -175,9 +176,14 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
     trend = _trend(columns["hip_x_m"], phase, use)
     over_ground = abs(columns["hip_x_m"][-1] - columns["hip_x_m"][0]) > CLOSED_LENGTH
     if over_ground and belt_speed:
+        remedy = (
+            "over ground, leave the belt speed out"
+            if abs(trend) > ADVANCE
+            else "take the drift on the belt off, in proportion to the phase, or average over more strides"
+        )
         raise refused(
             f"hip_x_m moves {trend:.3f} m in the cycle although a belt speed is given; on a treadmill it must end where"
-            " it began (within 5 mm); over ground, leave the belt speed out"
+            f" it began (within 5 mm); {remedy}"
         )
     if over_ground and trend < 0.0:
         raise refused(

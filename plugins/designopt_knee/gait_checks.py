@@ -15,7 +15,7 @@ _TIME_TOLERANCE = 0.25
 _STATED_PERIOD = 0.01  # relative difference of the period in the comment of a file from the times of its samples
 _SAME_PERIOD = 0.05  # relative difference of a stated period from the times of the samples
 CLOSED_LENGTH, _CLOSED_ANGLE = 5e-3, 2.0  # m, deg: a cycle ends where it began
-_ADVANCE = 0.3  # m in a cycle: a walk over ground
+ADVANCE = 0.3  # m in a cycle: a walk over ground
 _HIGHEST_HIP, _MILLIMETRES = 10.0, 300.0  # m: of a hip in other units; above, in millimetres
 _TO_AND_FRO = 0.5  # m: of a hip about its mean motion, in other units
 _OFF_SERIES, _SPIKE = {"deg": 4.0, "m": 0.02}, 4.0  # distance of one sample from the series, absolute and by the rms
@@ -90,7 +90,7 @@ def check_lengths(columns: Mapping[str, Floats]) -> None:
             f" from {unit} (divide by {factor})"
         )
     advances = {name: abs(float(columns[name][-1] - columns[name][0])) for name in ("hip_x_m", "hip_y_m")}
-    if advances["hip_x_m"] <= CLOSED_LENGTH and advances["hip_y_m"] > _ADVANCE:
+    if advances["hip_x_m"] <= CLOSED_LENGTH and advances["hip_y_m"] > ADVANCE:
         raise refused(
             f"hip_y_m advances by {advances['hip_y_m']:.3f} m in the cycle, and hip_x_m ends where it began;"
             " exchange them"

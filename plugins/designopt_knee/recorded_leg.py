@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from designopt.plugin import InvalidSetting
+from designopt_knee import linkage
 from designopt_knee.gait import Gait
 from designopt_knee.leg_ranges import range_remarks
 from designopt_knee.mistakes import CHAINS, LEAST_FLEXION, column_names, exchanged, mistakes_in, reversed_in
@@ -105,7 +106,8 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
 def clearance_remarks(gait: Gait, g: Mapping[str, float], window: tuple[float, float], least: float) -> list[str]:
     """A sentence on the lowest toe of the leg `g` in the recorded posture between the phases `window`, if the `least`
     height (m) that it is to have is above that, or near it; none where the leg does not fit the walk."""
-    toe = recorded_posture(recorded_signals(gait), g)["toe"][1]
+    posture = recorded_posture(recorded_signals(gait), g)
+    toe, hip_height = posture["toe"][1], posture["hip"][1]
     toe = np.where((window[0] <= PHASE) & (window[1] >= PHASE), toe, np.inf)
     lowest = float(toe.min())
     if least < lowest - _NEAR or gait.warnings or leg_remarks(gait, g):
@@ -113,9 +115,17 @@ def clearance_remarks(gait: Gait, g: Mapping[str, float], window: tuple[float, f
     height = f"{1e3 * abs(lowest):.1f} mm {'above' if lowest >= 0.0 else 'below'} the ground"
     share = 100.0 * PHASE[np.argmin(toe)]
     advice = "lower the limit, or " if least > lowest else "that leaves little room; "
+    leg = -float(linkage.straight_leg(g)["ankle"][1])
+    link_length = leg - g["thigh_length"] - g["shank_length"]
+    lengths = "foot_length and the other lengths"
+    if leg > hip_height.max():
+        lengths += (
+            f": the straight leg of thigh_length, the linkage ({link_length:.3f} m) and shank_length is {leg:.3f} m"
+            f" long, and the hip at most {hip_height.max():.3f} m high"
+        )
     return [
         f"toe_clearance is to be at least {1e3 * least:.3g} mm, and in the recorded swing itself the toe of this leg is"
-        f" {height} at {share:.0f} % of the cycle: {advice}check foot_length and the other lengths"
+        f" {height} at {share:.0f} % of the cycle: {advice}check {lengths}"
     ]
 
 

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from designopt_knee.gait import SIGNALS, Gait, bundled_text, read_gait
 from designopt_knee.gait_heads import CYCLE_COLUMNS
 from gait_tables import PERIOD, SPEED, cycle, text_of
 
+import designopt
 from designopt.plugin import InvalidSetting
 
 _PAGE = Path(__file__).parents[2] / "docs" / "four_bar_knee.md"
@@ -157,6 +159,14 @@ REFUSED = {
     "open angle": (lambda g: bad(g, "thigh_deg", -1, 25.0), "column 'thigh_deg': first and last row differ"),
     "open height": (lambda g: bad(g, "hip_y_m", -1, 0.95), "column 'hip_y_m': first and last row differ"),
     "moving hip on a treadmill": (lambda g: bad(g, "hip_x_m", -1, 0.60), "hip_x_m moves"),
+    "hip that drifts on a treadmill": (
+        lambda g: cycle(g, hip_x_m=cycle(g)["hip_x_m"] + 0.06 * cycle(g)["phase"]),
+        r"hip_x_m moves 0\.060 m .*; take the drift on the belt off, in proportion to the phase",
+    ),
+    "over ground with a belt speed": (
+        lambda g: cycle(g, hip_x_m=cycle(g)["hip_x_m"] + 1.3 * cycle(g)["time_s"]),
+        r"hip_x_m moves 1\.602 m .*; over ground, leave the belt speed out",
+    ),
     "angle too large": (
         lambda g: bad(g, "shank_deg", 9, 190.0),
         r"'shank_deg': an angle of more than 180 deg, 190 in sample 10 \(line 12\); write",
@@ -401,7 +411,7 @@ def test_the_recipe_writes_the_mean_cycle_of_a_recording_of_many_strides(
     head = "# inDegrees=yes\ntime," + ",".join(SIGNALS) + ",switch,belt_speed"
     monkeypatch.chdir(tmp_path)
     np.savetxt("strides.csv", table, "%.6f", delimiter=",", header=head, comments="")
-    (recipe,) = re.findall(r"```python\n(.*?)```", _PAGE.read_text(), flags=re.DOTALL)
+    recipe, _ = re.findall(r"```python\n(.*?)```", _PAGE.read_text(), flags=re.DOTALL)
     exec(compile(recipe, _PAGE.name, "exec"), {})
     mean = read_gait(Path("my_cycle.csv").read_text())
     assert mean.warnings == ()
@@ -413,3 +423,27 @@ def test_the_recipe_writes_the_mean_cycle_of_a_recording_of_many_strides(
     ) in SIGNALS:  # a strike is found up to one frame late: 1 % of the cycle, 3.3 deg where the knee is fastest
         tolerance = 3e-3 if signal.startswith("hip") else np.radians(3.3)
         np.testing.assert_allclose(mean.series(signal, share), gait.series(signal, share), atol=tolerance)
+
+
+def test_the_scenarios_of_the_page_run_and_its_recipe_writes_the_curve_of_the_recommended_knee_in_degrees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (scenarios,) = re.findall(r"```yaml\n(.*?)```", _PAGE.read_text(), flags=re.DOTALL)
+    study = {
+        **yaml.safe_load(scenarios),
+        "study": "my_knee",
+        "model": {"use": "four_bar_knee", "parameter_set": "substitute_v2"},
+        "space": {"stiffness": {"low": 15e3, "high": 17e3, "unit": "N/m"}, "damping_ratio": 0.05},
+        "solver": {"use": "evaluate", "designs": [{"name": "firm", "stiffness": 16e3}]},
+        "execution": {"arrays": dict.fromkeys(("phase", "knee_angle", "knee_angle_recorded"), "all")},
+        "report": {"tolerances": {"neighbours": 0}},
+    }
+    Path("my_knee.yaml").write_text(yaml.safe_dump(study))
+    designopt.load("my_knee.yaml").run("results/my_knee.study", executor="serial")
+    _, recipe = re.findall(r"```python\n(.*?)```", _PAGE.read_text(), flags=re.DOTALL)
+    exec(compile(recipe, _PAGE.name, "exec"), {})
+    curve = np.loadtxt("knee_curve.csv", delimiter=",", skiprows=1)
+    assert (curve[0, 0], curve[-1, 0], len(curve)) == (0.0, 1.0, 201)
+    assert curve[:, 2].max() == pytest.approx(68.6, abs=0.1)
+    assert 50.0 < curve[:, 1].max() < 90.0

@@ -196,6 +196,9 @@ def test_a_limit_of_the_toe_near_that_of_the_recorded_swing_is_a_remark(gait: Ga
     assert ("recorded swing itself the toe of this leg is 15.5 mm above the ground at 87 % of" in sentences) == noted
     assert ("leaves little room" in sentences, "lower the limit" in sentences) == (least == 0.012, least == 0.02)
     longer = replace(knee, parameters={"foot_length": 0.23})
+    too_long = replace(knee, parameters={"thigh_length": 0.395})
+    remark = " ".join(too_long.study_remarks(["stiffness"], {"toe_clearance": (0.01, None)}))
+    assert "the linkage (0.112 m) and shank_length is 0.982 m long, and the hip at most 0.969 m high" in remark
     straight, remark = longer.study_remarks(["stiffness"], {"toe_clearance": (0.01, None)})
     assert "(centre_offset; at least 1 mm" in straight  # the longer heel moves the line from the hip
     assert "is to be at least 10 mm" in remark
