@@ -370,7 +370,7 @@ TRIED: dict[str, Iterable[str]] = {
     },
     "command_line.md": {"sh completion", "sh log", "python"},  # tests/test_cli_completion.py
     "trajectories.md": {"python"},  # tests/collocation/test_documentation.py
-    "four_bar_knee.md": {"python"},  # tests/designopt_knee/test_gait.py
+    "four_bar_knee.md": {"python", "yaml"},  # tests/designopt_knee/test_gait.py
     "estimation.md": {"python", "yaml"},  # tests/collocation/test_documentation.py, tests/designopt_motion
     "whole_body.md": {
         "python",

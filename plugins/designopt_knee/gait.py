@@ -16,6 +16,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting
 from designopt_knee.gait_checks import (
+    ADVANCE,
     CLOSED_LENGTH,
     check_angles,
     check_closed,
@@ -28,13 +29,11 @@ from designopt_knee.gait_checks import (
     spikes,
 )
 from designopt_knee.gait_file import GaitFile, numbers, parse, refused
+from designopt_knee.gait_heads import check_heads, cycle_column
 
 #: Signals that drive the leg, in the order of the data of the equations of motion.
 DRIVING = ("hip_x", "hip_y", "thigh", "ankle")
 SIGNALS = ("hip_x", "hip_y", "thigh", "knee", "ankle")
-CYCLE_COLUMNS = (
-    "phase", "time_s", "hip_x_m", "hip_y_m", "thigh_deg", "shank_deg", "foot_deg", "knee_deg", "ankle_deg",
-)  # fmt: skip
 _COLUMN_OF = {
     "hip_x": "hip_x_m",
     "hip_y": "hip_y_m",
@@ -137,10 +136,10 @@ def _from_coefficients(file: GaitFile, harmonics: int | None, period: float | No
     missing = [s for s in SIGNALS if s not in coefficients]
     if missing:
         raise refused(f"row '{missing[0]}' is missing")
-    if period is None:
-        raise InvalidSetting("period", "the gait file does not state it (# period_s=...); give it here")
-    if belt_speed is None:
-        raise InvalidSetting("belt_speed", "the gait file does not state it (# belt_speed_m_s=...); give it here")
+    if period is None or belt_speed is None:
+        setting, name = ("period", "period_s") if period is None else ("belt_speed", "belt_speed_m_s")
+        near_miss = file.near_misses.get(name, "")
+        raise InvalidSetting(setting, f"the gait file does not state it (# {name}=...){near_miss}; give it here")
     gait = Gait(period, belt_speed, coefficients, dict.fromkeys(SIGNALS, 0.0))
     thigh, knee, ankle = (np.degrees(gait.series(s, np.linspace(0.0, 1.0, 101))) for s in SIGNALS[2:])
     warnings = check_radians(
@@ -150,24 +149,22 @@ def _from_coefficients(file: GaitFile, harmonics: int | None, period: float | No
 
 
 def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, belt_speed: float | None) -> Gait:
-    missing = [c for c in CYCLE_COLUMNS if c not in file.names]
-    extra = [c for c in file.names if c not in CYCLE_COLUMNS]
-    if missing or extra or len(file.names) != len(CYCLE_COLUMNS):
-        message = (
-            f"column '{missing[0]}' is missing" if missing else f"column '{(extra or ['(one twice)'])[0]}' is unknown"
-        )
-        raise refused(f"{message}; the columns are {', '.join(CYCLE_COLUMNS)}")
+    names, factors = zip(*map(cycle_column, file.names), strict=True)
+    check_heads(file.names, names)
     if len(file.rows) < _MIN_SAMPLES:
         raise refused(f"{len(file.rows)} samples; at least {_MIN_SAMPLES} are needed")
-    samples = [numbers(row.cells, file.names, f"sample {i} (line {row.line})") for i, row in enumerate(file.rows, 1)]
-    columns = dict(zip(file.names, np.array(samples).T, strict=True))
+    samples = [
+        numbers(row.cells, file.names, at) * np.array(factors)
+        for row, at in zip(file.rows, file.locations(), strict=True)
+    ]
+    columns = dict(zip(names, np.array(samples).T, strict=True))
     phase = columns["phase"]
-    check_phase(phase)
-    check_times(columns["time_s"], phase, period)
+    check_phase(phase, file.locations())
+    check_times(columns["time_s"], phase, period, file.locations())
     if period is not None and period == file.header.get("period_s"):
         check_stated_period(columns["time_s"], period)
     check_lengths(columns)
-    warnings = check_angles(columns)
+    warnings = check_angles(columns, file.locations())
     use = DEFAULT_HARMONICS if harmonics is None else harmonics
     if 2 * use + 2 > len(phase) - 1:
         raise InvalidSetting("harmonics", f"{use} are too many for {len(phase)} samples")
@@ -179,9 +176,14 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
     trend = _trend(columns["hip_x_m"], phase, use)
     over_ground = abs(columns["hip_x_m"][-1] - columns["hip_x_m"][0]) > CLOSED_LENGTH
     if over_ground and belt_speed:
+        remedy = (
+            "over ground, leave the belt speed out"
+            if abs(trend) > ADVANCE
+            else "take the drift on the belt off, in proportion to the phase, or average over more strides"
+        )
         raise refused(
             f"hip_x_m moves {trend:.3f} m in the cycle although a belt speed is given; on a treadmill it must end where"
-            " it began (within 5 mm); over ground, leave the belt speed out"
+            f" it began (within 5 mm); {remedy}"
         )
     if over_ground and trend < 0.0:
         raise refused(
@@ -191,7 +193,7 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
         raise InvalidSetting(
             "belt_speed",
             "hip_x_m ends where it began, as on a treadmill, whose speed the gait file does not state: set belt_speed"
-            " (m/s), or write # belt_speed_m_s=... into the file",
+            f" (m/s), or write # belt_speed_m_s=... into the file{file.near_misses.get('belt_speed_m_s', '')}",
         )
     basis = _basis(phase, use)
     coefficients, residuals, errors = {}, {}, {}
@@ -200,7 +202,7 @@ def _from_cycle(file: GaitFile, harmonics: int | None, period: float | None, bel
         if name == "hip_x":
             values = values - trend * phase
         check_closed(column, values)
-        coefficients[name], *_ = np.linalg.lstsq(basis, values, rcond=None)
+        coefficients[name] = np.asarray(np.linalg.lstsq(basis, values, rcond=None)[0], dtype=float)
         difference = basis @ coefficients[name] - values
         residuals[name] = float(np.sqrt(np.mean(difference**2)))
         errors[column] = difference if name.startswith("hip") else np.degrees(difference)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,45 +15,46 @@ _TIME_TOLERANCE = 0.25
 _STATED_PERIOD = 0.01  # relative difference of the period in the comment of a file from the times of its samples
 _SAME_PERIOD = 0.05  # relative difference of a stated period from the times of the samples
 CLOSED_LENGTH, _CLOSED_ANGLE = 5e-3, 2.0  # m, deg: a cycle ends where it began
-_ADVANCE = 0.3  # m in a cycle: a walk over ground
+ADVANCE = 0.3  # m in a cycle: a walk over ground
 _HIGHEST_HIP, _MILLIMETRES = 10.0, 300.0  # m: of a hip in other units; above, in millimetres
 _TO_AND_FRO = 0.5  # m: of a hip about its mean motion, in other units
 _OFF_SERIES, _SPIKE = {"deg": 4.0, "m": 0.02}, 4.0  # distance of one sample from the series, absolute and by the rms
 _INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
 _RADIANS_SUSPECTED = 2.0  # deg: no angle of a leg that walks stays below it, except that of a fixed ankle
+_LARGEST_ANGLE = 720.0  # deg: beyond it a number marks a gap
 _CONSTANT = 1e-3  # deg: of an angle that was not recorded, or does not change
 #: A last phase from which on phases are not shares of the cycle.
 _PERCENT = 2.0
 
 
-def check_phase(phase: Floats) -> None:
-    """Phases increase from 0 to 1."""
+def check_phase(phase: Floats, locations: Sequence[str]) -> None:
+    """Phases increase from 0 to 1; `locations` are those of the samples in the file."""
     late = np.flatnonzero(np.diff(phase) <= 0.0)
     if phase[0] == 0.0 and phase[-1] == 1.0 and not len(late):
         return
-    mistake = f"; sample {late[0] + 2} is not after the one before" if len(late) else f"; it ends at {phase[-1]:g}"
+    mistake = f"; {locations[late[0] + 1]} is not after the one before" if len(late) else f"; it ends at {phase[-1]:g}"
     if not len(late) and phase[-1] > _PERCENT:
         mistake = f"; it ends at {phase[-1]:g}: divide it by {phase[-1]:g}"
         mistake += " (it is in percent)" if phase[-1] == 100.0 else ""
     raise refused(f"phase must increase from 0 in the first row to 1 in the last{mistake}")
 
 
-def check_times(time: Floats, phase: Floats, period: float | None) -> None:
+def check_times(time: Floats, phase: Floats, period: float | None, locations: Sequence[str]) -> None:
     """Times increase and advance with the phase, by which the series is fitted; they are not a stated `period` (s) in
-    milliseconds."""
+    milliseconds. `locations` are those of the samples in the file."""
     steps = np.diff(time)
     if not (steps > 0.0).all():
-        row = int(np.argmax(steps <= 0.0)) + 2
-        raise refused(f"time_s must increase: sample {row} ({time[row - 1]:g} s) is not later than the one before")
+        row = int(np.argmax(steps <= 0.0)) + 1
+        raise refused(f"time_s must increase: {locations[row]} ({time[row]:g} s) is not later than the one before")
     if period is not None and abs(1e-3 * (time[-1] - time[0]) - period) < _SAME_PERIOD * period:
         raise refused(
             f"time_s spans {time[-1] - time[0]:g} and the period is {period:g} s; convert it from milliseconds"
         )
     off = np.abs(time - time[0] - phase * (time[-1] - time[0]))
     if (off > _TIME_TOLERANCE * np.median(steps)).any():
-        row = int(np.argmax(off > _TIME_TOLERANCE * np.median(steps))) + 1
+        row = int(np.argmax(off > _TIME_TOLERANCE * np.median(steps)))
         raise refused(
-            f"time_s does not advance with the phase: sample {row} is off by {off[row - 1]:.3g} s; phase is the share"
+            f"time_s does not advance with the phase: {locations[row]} is off by {off[row]:.3g} s; phase is the share"
             " of the cycle's time"
         )
 
@@ -83,12 +84,13 @@ def check_lengths(columns: Mapping[str, Floats]) -> None:
     height = float(np.abs(columns["hip_y_m"]).mean())
     if height > _HIGHEST_HIP:
         unit, factor = ("millimetres", 1000) if height > _MILLIMETRES else ("centimetres", 100)
+        names = "hip_x_m and hip_y_m" if np.ptp(columns["hip_x_m"]) > _TO_AND_FRO else "hip_y_m"
         raise refused(
-            f"column 'hip_y_m' is {height:.4g} on average, but a hip is about 0.9 m above the ground; convert hip_x_m"
-            f" and hip_y_m from {unit} (divide by {factor})"
+            f"column 'hip_y_m' is {height:.4g} on average, but a hip is about 0.9 m above the ground; convert {names}"
+            f" from {unit} (divide by {factor})"
         )
     advances = {name: abs(float(columns[name][-1] - columns[name][0])) for name in ("hip_x_m", "hip_y_m")}
-    if advances["hip_x_m"] <= CLOSED_LENGTH and advances["hip_y_m"] > _ADVANCE:
+    if advances["hip_x_m"] <= CLOSED_LENGTH and advances["hip_y_m"] > ADVANCE:
         raise refused(
             f"hip_y_m advances by {advances['hip_y_m']:.3f} m in the cycle, and hip_x_m ends where it began;"
             " exchange them"
@@ -102,12 +104,18 @@ def check_lengths(columns: Mapping[str, Floats]) -> None:
         )
 
 
-def check_angles(columns: Mapping[str, Floats]) -> tuple[str, ...]:
-    """Angles are in degrees, and those of joints agree with those of their links; sentences on doubtful ones."""
+def check_angles(columns: Mapping[str, Floats], locations: Sequence[str]) -> tuple[str, ...]:
+    """Angles are in degrees, and those of joints agree with those of their links; sentences on doubtful ones.
+    `locations` are those of the samples in the file."""
     angles = {name.removesuffix("_deg"): values for name, values in columns.items() if name.endswith("_deg")}
     for name, values in angles.items():
         if np.abs(values).max() > 180.0:
-            raise refused(f"column '{name}_deg': an angle of more than 180 deg; write it between -180 and 180")
+            row = int(np.argmax(np.abs(values)))
+            is_gap = np.abs(values[row]) > _LARGEST_ANGLE
+            remedy = "close gaps of the recording first" if is_gap else "write it between -180 and 180"
+            raise refused(
+                f"column '{name}_deg': an angle of more than 180 deg, {values[row]:g} in {locations[row]}; {remedy}"
+            )
     warnings = [*check_radians(angles)]
     contradictions = [joint for joint in LINKS_OF if np.abs(apart(angles, joint)).max() > _INCONSISTENT_ANGLE]
     if any(shapes_apart(angles, joint) > _INCONSISTENT_ANGLE for joint in contradictions) and (

@@ -16,8 +16,8 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import InvalidSetting
 
-#: Values that a comment may state.
-STATED = ("period_s", "belt_speed_m_s")
+#: Values that a comment may state, and how comments write them otherwise.
+STATED = {"period_s": r"((?-i:\bT)|period)\w*\W*\d", "belt_speed_m_s": r"speed\w*\W*\d"}
 _STATEMENT = re.compile(r"(\w+)\s*=\s*([^\s;\"]+)")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
@@ -32,17 +32,26 @@ class GaitRow:
 
 @dataclass(frozen=True)
 class GaitFile:
-    """Names of the columns, rows, and the numbers of `STATED` that comments such as ``# period_s=1.2`` state."""
+    """Names of the columns, rows, and the numbers of `STATED` that comments such as ``# period_s=1.2`` state.
+
+    `near_misses` has for names of `STATED` a clause on a comment that may mean it in another form.
+    """
 
     names: tuple[str, ...]
     rows: tuple[GaitRow, ...]
     header: Mapping[str, float]
+    near_misses: Mapping[str, str]
+
+    def locations(self) -> list[str]:
+        """Sample and line of each row, for errors."""
+        return [f"sample {sample} (line {row.line})" for sample, row in enumerate(self.rows, 1)]
 
 
 def parse(text: str) -> GaitFile:
     """The parts of a gait's `text`. Raises `InvalidSetting` for a file without rows, or a stated value that is no
     number."""
     header: dict[str, float] = {}
+    near_misses: dict[str, str] = {}
     lines: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
         comment = re.match(r'[\s"]*#\s*(.*)', line)
@@ -53,17 +62,26 @@ def parse(text: str) -> GaitFile:
             for name, value in _STATEMENT.findall(comment[1]):
                 if name in STATED:
                     header[name] = _number(_with_point(value.rstrip(",")), name, f"line {number}")
+            for name, pattern in STATED.items():
+                if match := re.search(pattern, comment[1], re.IGNORECASE):
+                    excerpt = comment[1][match.start() :].strip()[:40]
+                    near_misses[name] = f" (line {number}, '{excerpt}', does not state it in that form)"
     if len(lines) < 2:
         raise refused("no samples in the file")
     separator = max(",;\t", key=lines[0][1].count)
     names = _filled(_cells(*lines[0], separator))
     if len(names) == 1:
         raise refused(f"the line '{names[0][:60]}' names one column; separate columns by commas, semicolons or tabs")
-    rows = []
+    rows: list[GaitRow] = []
     for number, line in lines[1:]:
         cells = _filled(_cells(number, line, separator), len(names))
+        if not rows and not any(map(_is_number, map(_with_point, cells))):
+            raise refused(
+                f"line {number}: '{line.strip()[:60]}' has no number; if these are units, remove the line, and write"
+                " them into the heads, as 'knee [deg]'"
+            )
         rows.append(GaitRow(number, tuple(cells if separator == "," else map(_with_point, cells))))
-    return GaitFile(tuple(names), tuple(rows), header)
+    return GaitFile(tuple(names), tuple(rows), header, near_misses)
 
 
 def numbers(cells: Sequence[str], names: Sequence[str], location: str) -> Floats:
@@ -90,15 +108,19 @@ def _cells(number: int, line: str, separator: str) -> list[str]:
 
 
 def _number(cell: str, name: str, location: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = float("nan")
-    if not np.isfinite(value):
+    if not _is_number(cell) or not np.isfinite(float(cell)):
         content = f"'{cell}', not a finite number" if cell else "empty"
-        gap = "; close gaps of the recording first" if cell.lower() in ("", "nan") else ""
+        gap = "; close gaps of the recording first" if cell.lower() in ("", "-", "nan") else ""
         raise refused(f"{location}: {name} is {content}{gap}")
-    return value
+    return float(cell)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _filled(cells: Sequence[str], least: int = 1) -> list[str]:

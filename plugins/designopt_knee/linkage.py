@@ -127,6 +127,11 @@ def eta_of_flexion(g: Mapping[str, Any], flexion: Any) -> Any:
     return np.interp(flexion, knee[:reach], eta[:reach])
 
 
+def straight_leg(g: Mapping[str, Any]) -> dict[str, Point]:
+    """Positions (m) of all `JOINTS`, seen from the hip, of the leg that hangs straight with its sole level."""
+    return points(g, (0.0, 0.0), 0.0, 0.0, float(relative_angles(g, 0.0)[0]), 0.0, 0.0)
+
+
 def centre_offset(g: Mapping[str, Any]) -> tuple[float, float]:
     """The straight knee's instant centre: its height above A and how far it lies behind the line from hip to heel (m).
 
@@ -135,7 +140,7 @@ def centre_offset(g: Mapping[str, Any]) -> tuple[float, float]:
     the heel (Radcliffe 1994, Prosthetics and Orthotics International 18, 159-173).
     """
     x, y = (float(v) for v in instant_centre(g, 0.0))
-    positions = points(g, (0.0, 0.0), 0.0, 0.0, float(relative_angles(g, 0.0)[0]), 0.0, 0.0)
+    positions = straight_leg(g)
     heel, a = np.array(positions["heel"], dtype=float), np.array(positions["A"], dtype=float)
     centre, along_line = a + np.array([x, y]), heel / np.hypot(*heel)
     return y, float(along_line[1] * centre[0] - along_line[0] * centre[1])

@@ -16,6 +16,7 @@ from designopt.arrays import Floats
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_knee import figures, linkage
 from designopt_knee.gait import Gait, bundled_text, read_gait
+from designopt_knee.leg_ranges import check_units
 from designopt_knee.outputs import ARRAYS, KneeOutputs
 from designopt_knee.parameters import (
     EQUATION_PARAMETERS,
@@ -146,6 +147,7 @@ class FourBarKnee:
         try:
             base = self._base()
             check_ranges(base)
+            check_units(base, "parameters.")
             check_geometry(
                 {"ad_length": linkage.straight_ad_length(base), **base},
                 allow_low_instant_centre=self.allow_low_instant_centre,
@@ -249,7 +251,8 @@ class FourBarKnee:
         return outputs, self._arrays(response, g, arrays)
 
     def check_scenario(self, scenario: KneeConditions) -> None:
-        """Raise `InvalidSetting`, which names the condition, for an unusable walk."""
+        """Raise `InvalidSetting`, which names the condition, for an unusable walk and a number in another unit."""
+        check_units(self._leg(scenario))
         if WALK & scenario.keys():
             try:
                 check_walk(self._gait_of(scenario), self._leg(scenario))

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from designopt.plugin import InvalidSetting
+from designopt_knee import linkage
 from designopt_knee.gait import Gait
+from designopt_knee.leg_ranges import range_remarks
 from designopt_knee.mistakes import CHAINS, LEAST_FLEXION, column_names, exchanged, mistakes_in, reversed_in
 from designopt_knee.posture import (
     PHASE,
@@ -31,9 +33,7 @@ _FITTING, _FACTORS = 8.5e-3, (0.6, 1.4)
 #: Distance of the walking speed from the foot's speed while it stands, relative to the latter, from which on it is
 #: doubtful (recorded walks have 0.02 to 0.05), and factor between them, either way, from which on it is refused.
 _SPEED, _WRONG_SPEED = 0.12, 2.0
-#: Least and greatest masses (kg): shares of the body's of 0.0465 and 0.0145 (Winter 2009, table 4.1) with 10 to 250 kg
-#: have 0.5 to 12 kg and 0.15 to 3.6 kg; a prosthesis may be lighter.
-_MASSES = {"shank_mass": (0.2, 15.0), "foot_mass": (0.05, 5.0)}
+_STILL = 2e-3  # m: of a hip that was not recorded; that of the bundled walk moves by 30 and 37 mm
 _NEAR = 5e-3  # m: a swing with a damper reaches what the recorded one has, and little more
 _KMH, _SAME_SPEED = 3.6, 0.2  # km/h in 1 m/s; relative difference of speeds that are the same in other units
 #: Distance of the cycle's beginning from heel strike, as a share of the cycle, from which on it is doubtful. In
@@ -58,17 +58,20 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
 
     The leg is put into the recorded posture: the lowest point of its sole must reach the ground, and where the sole is
     lowest it must move backward with the belt, at a speed that a reversed `hip_x` makes no steadier. The cycle must
-    begin at heel strike, and soon after it the sole is level, or the toe points down. If a mistake in the columns
-    explains why the leg does not walk, or the whole leg is turned, nothing else is said of the posture.
+    begin at heel strike, and soon after it the sole is level, or the toe points down. If the whole leg is turned,
+    nothing else is said of the posture.
     """
-    if cause := _likely_cause(gait, g):
-        return [f"gait: {cause}"]
     signals = recorded_signals(gait)
     posture = recorded_posture(signals, g)
     hip_y, sole = posture["hip"][1], sole_height(posture)
     lowest = float(sole.min())
     leg = float(np.hypot(posture["ankle"][0] - posture["hip"][0], posture["ankle"][1] - hip_y).max())
-    remarks = [*_length_remarks(g), *_mass_remarks(g)]
+    remarks = range_remarks(g) or _length_remarks(g)
+    remarks += [
+        f"gait: {column_names([name])} does not change in the cycle, but a hip moves by centimetres: was it recorded?"
+        for name in ("hip_x", "hip_y")
+        if np.ptp(signals[name]) < _STILL
+    ]
     if not gait.warnings:
         if remark := _turned_remark(posture):
             return [*remarks, remark]
@@ -103,7 +106,8 @@ def leg_remarks(gait: Gait, g: Mapping[str, float]) -> list[str]:
 def clearance_remarks(gait: Gait, g: Mapping[str, float], window: tuple[float, float], least: float) -> list[str]:
     """A sentence on the lowest toe of the leg `g` in the recorded posture between the phases `window`, if the `least`
     height (m) that it is to have is above that, or near it; none where the leg does not fit the walk."""
-    toe = recorded_posture(recorded_signals(gait), g)["toe"][1]
+    posture = recorded_posture(recorded_signals(gait), g)
+    toe, hip_height = posture["toe"][1], posture["hip"][1]
     toe = np.where((window[0] <= PHASE) & (window[1] >= PHASE), toe, np.inf)
     lowest = float(toe.min())
     if least < lowest - _NEAR or gait.warnings or leg_remarks(gait, g):
@@ -111,9 +115,17 @@ def clearance_remarks(gait: Gait, g: Mapping[str, float], window: tuple[float, f
     height = f"{1e3 * abs(lowest):.1f} mm {'above' if lowest >= 0.0 else 'below'} the ground"
     share = 100.0 * PHASE[np.argmin(toe)]
     advice = "lower the limit, or " if least > lowest else "that leaves little room; "
+    leg = -float(linkage.straight_leg(g)["ankle"][1])
+    link_length = leg - g["thigh_length"] - g["shank_length"]
+    lengths = "foot_length and the other lengths"
+    if leg > hip_height.max():
+        lengths += (
+            f": the straight leg of thigh_length, the linkage ({link_length:.3f} m) and shank_length is {leg:.3f} m"
+            f" long, and the hip at most {hip_height.max():.3f} m high"
+        )
     return [
         f"toe_clearance is to be at least {1e3 * least:.3g} mm, and in the recorded swing itself the toe of this leg is"
-        f" {height} at {share:.0f} % of the cycle: {advice}check foot_length and the other lengths"
+        f" {height} at {share:.0f} % of the cycle: {advice}check {lengths}"
     ]
 
 
@@ -156,15 +168,6 @@ def _length_remarks(g: Mapping[str, float]) -> list[str]:
     ]
 
 
-def _mass_remarks(g: Mapping[str, float]) -> list[str]:
-    """A sentence on each mass of the leg that is probably in another unit."""
-    return [
-        f"parameters: {name} is {g[name]:.4g} kg, and that of a person {low:g} to {high:g} kg: is it in another unit?"
-        for name, (low, high) in _MASSES.items()
-        if not low <= g[name] <= high
-    ]
-
-
 def _turned_remark(posture: Posture) -> str:
     """A sentence on a thigh that counts from the pelvis, which turns the whole leg about the hip: the foot and the path
     of the ankle; "" if it does not."""
@@ -189,7 +192,8 @@ def _posture_remarks(posture: Posture) -> list[str]:
         remarks.append(
             f"gait: the cycle does not begin at heel strike: the heel is farthest in front of the hip at {percent} of"
             " it, and swing_window and the phases of the outputs count from heel strike; shift all columns but phase"
-            f" and time_s by {percent}, so that the row there is the first"
+            f" and time_s by {percent}, so that the row there is the first (only the angles, if hip_x_m and hip_y_m"
+            " already begin at it)"
         )
     if not -_TOE_DOWN < _toe_up(posture) < _TOE_UP:
         remarks.append(f"gait: {_toe_points(posture)}, so the sole never stands flat; is ankle_deg not 0 in standing?")
@@ -210,18 +214,22 @@ def _toe_points(posture: Posture) -> str:
 
 
 def check_walk(gait: Gait, g: Mapping[str, float]) -> None:
-    """Raise `InvalidSetting` for a knee that does not bend, and for a walking speed that is more than `_WRONG_SPEED`
-    times the speed of the foot of the leg `g` in stance, or less than its inverse."""
+    """Raise `InvalidSetting` for a knee that does not bend, a leg `g` that does not walk because of a mistake in the
+    columns, and a walking speed that is more than `_WRONG_SPEED` times the speed of its standing foot, or less than its
+    inverse."""
     signals = recorded_signals(gait)
     knee, contradiction = np.degrees(signals["knee"]), " ".join(gait.warnings).removeprefix("gait: ")
+    cause = _likely_cause(gait, g)
     if knee.max() < LEAST_FLEXION:
-        cause = _likely_cause(gait, g) or contradiction or "is it in degrees, and of a whole cycle?"
-        raise InvalidSetting("gait", f"the knee is between {knee.min():.3g} and {knee.max():.3g} deg; {cause}")
+        question = cause or contradiction or "is it in degrees, and of a whole cycle?"
+        raise InvalidSetting("gait", f"the knee is between {knee.min():.3g} and {knee.max():.3g} deg; {question}")
+    if cause:
+        raise InvalidSetting("gait", cause)
     posture = recorded_posture(signals, g)
     speed = _foot_speed(gait, posture)
     if speed > 0.0 and not 1.0 / _WRONG_SPEED <= gait.belt_speed / speed <= _WRONG_SPEED:
-        if cause := _likely_cause(gait, g) or contradiction:
-            raise InvalidSetting("gait", cause)
+        if contradiction:
+            raise InvalidSetting("gait", contradiction)
         raise InvalidSetting("belt_speed", _speeds_differ(gait, speed))
 
 

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from designopt_knee.gait import CYCLE_COLUMNS, SIGNALS, Gait, bundled_text, read_gait
+import yaml
+from designopt_knee.gait import SIGNALS, Gait, bundled_text, read_gait
+from designopt_knee.gait_heads import CYCLE_COLUMNS
 from gait_tables import PERIOD, SPEED, cycle, text_of
 
+import designopt
 from designopt.plugin import InvalidSetting
 
 _PAGE = Path(__file__).parents[2] / "docs" / "four_bar_knee.md"
@@ -147,7 +150,7 @@ REFUSED = {
     ),
     "time apart from the phase": (
         lambda g: bad(g, "time_s", 5, cycle(g)["time_s"][[5, 6]].mean()),
-        r"time_s does not advance .* sample 6 is",
+        r"time_s does not advance .* sample 6 \(line 8\) is",
     ),
     "missing samples": (
         lambda g: {name: np.delete(values, np.arange(40, 50)) for name, values in cycle(g).items()},
@@ -156,7 +159,27 @@ REFUSED = {
     "open angle": (lambda g: bad(g, "thigh_deg", -1, 25.0), "column 'thigh_deg': first and last row differ"),
     "open height": (lambda g: bad(g, "hip_y_m", -1, 0.95), "column 'hip_y_m': first and last row differ"),
     "moving hip on a treadmill": (lambda g: bad(g, "hip_x_m", -1, 0.60), "hip_x_m moves"),
-    "angle too large": (lambda g: bad(g, "shank_deg", 9, 190.0), "column 'shank_deg': an angle of more than 180"),
+    "hip that drifts on a treadmill": (
+        lambda g: cycle(g, hip_x_m=cycle(g)["hip_x_m"] + 0.06 * cycle(g)["phase"]),
+        r"hip_x_m moves 0\.060 m .*; take the drift on the belt off, in proportion to the phase",
+    ),
+    "over ground with a belt speed": (
+        lambda g: cycle(g, hip_x_m=cycle(g)["hip_x_m"] + 1.3 * cycle(g)["time_s"]),
+        r"hip_x_m moves 1\.602 m .*; over ground, leave the belt speed out",
+    ),
+    "angle too large": (
+        lambda g: bad(g, "shank_deg", 9, 190.0),
+        r"'shank_deg': an angle of more than 180 deg, 190 in sample 10 \(line 12\); write",
+    ),
+    "mark of a gap": (
+        lambda g: bad(g, "knee_deg", 30, 9999.0),
+        r"9999 in sample 31 \(line 33\); close gaps of the rec",
+    ),
+    "time twice": (
+        lambda g: bad(g, "time_s", 31, cycle(g)["time_s"][30]),
+        r"time_s must increase: sample 32 \(line 34\) \(0.3696 s\) is not later than the one before",
+    ),
+    "phase twice": (lambda g: bad(g, "phase", 31, 0.3), r"; sample 32 \(line 34\) is not after the one before"),
     "exchanged over ground": (
         lambda g: cycle(g, hip_x_m=cycle(g)["hip_y_m"], hip_y_m=cycle(g)["hip_x_m"] + 1.3 * cycle(g)["time_s"]),
         r"hip_y_m advances by 1\.602 m in the cycle, and hip_x_m ends where it began; exchange them",
@@ -165,6 +188,10 @@ REFUSED = {
     "lengths in millimetres": (
         lambda g: {n: v * 1000.0 if n.endswith("_m") else v for n, v in cycle(g).items()},
         r"column 'hip_y_m' is 9\d\d\S* on average, .* from millimetres \(divide by 1000\)",
+    ),
+    "height in centimetres": (
+        lambda g: cycle(g, hip_y_m=1e2 * cycle(g)["hip_y_m"]),
+        r"column 'hip_y_m' is 95\S* on average, .*; convert hip_y_m from centimetres \(divide by 100\)",
     ),
     "forward motion in millimetres": (
         lambda g: cycle(g, hip_x_m=1e3 * cycle(g)["hip_x_m"]),
@@ -225,6 +252,7 @@ def test_words_may_precede_the_statements_of_a_comment(gait):
     assert np.array_equal(read_gait(text_of(cycle(gait), comment)).data(), read_gait(text_of(cycle(gait))).data())
 
 
+_LABORATORY = "Cycle [%],Time [s],AP [mm],hip_y_m,Thigh,shank_deg,foot_deg,Knee Flex [deg],ankle_deg"
 FILES_REFUSED = {
     "decimal commas between commas": (
         lambda text: german(text, ",", ","),
@@ -244,6 +272,32 @@ FILES_REFUSED = {
         .replace("period_s", "was"),
         r"column 'time_s' \(s\): 1232 s is not the period of a gait cycle .* from milliseconds",
     ),
+    "dash": (
+        lambda text: re.sub(r"^(0\.07,.*,)[^,]+(,[^,]+)$", r"\1-\2", text, flags=re.MULTILINE),
+        r"sample 8 \(line 10\): knee_deg is '-', not a finite number; close gaps of the recording first",
+    ),
+    "row of units": (
+        lambda text: text.replace("\n0.0,0.0,", "\n-,s,m,m,deg,deg,deg,deg,deg\n0.0,0.0,"),
+        r"line 3: '-,s,m,m,deg,.*' has no number; if these are units, remove the line, and write them into the heads",
+    ),
+    "speed in other words": (
+        lambda text: text.replace("belt_speed_m_s=", "belt speed: "),
+        r"into the file \(line 1, 'speed: 1.015', does not state it in that form\)",
+    ),
+    "heads of a laboratory": (
+        lambda text: text.replace(text.splitlines()[1], _LABORATORY),
+        r"columns 'phase', 'time_s', 'hip_x_m', 'thigh_deg', 'knee_deg' are missing; did you mean 'Time \[s\]' for"
+        r" time_s, 'Thigh' for thigh_deg, 'Knee Flex \[deg\]' for knee_deg\? The file has 'Cycle \[%\]', 'Time",
+    ),
+    "head that is unknown": (lambda text: text.replace("knee_deg,", "knee_deg,hip,"), "column 'hip' is unknown"),
+    "head twice": (
+        lambda text: text.replace("knee_deg,", "knee_deg,knee [deg],"),
+        r"column 'knee \[deg\]' is there twice",
+    ),
+    "unit of another quantity": (
+        lambda text: text.replace("hip_y_m", "hip_y [deg]"),
+        r"column 'hip_y \[deg\]': .*cannot be converted",
+    ),
     "no speed": (
         lambda text: text.replace("belt_speed", "was"),
         r"belt_speed: .* set belt_speed \(m/s\), or write # belt_speed_m_s=\.\.\. into the file",
@@ -258,6 +312,21 @@ def test_a_file_that_cannot_be_read_names_line_column_and_remedy(gait, case):
     assert changed(text) != text
     with pytest.raises(InvalidSetting, match=message):
         read_gait(changed(text))
+
+
+def test_heads_may_have_their_units_as_those_of_recordings(gait):
+    columns = cycle(gait)
+    heads = {"time_s": "time [ms]", "hip_x_m": "hip_x [mm]", "hip_y_m": "hip_y [cm]", "knee_deg": "knee [rad]"}
+    factors = {"time_s": 1e3, "hip_x_m": 1e3, "hip_y_m": 1e2, "knee_deg": np.radians(1.0)}
+    changed = {heads.get(name, name): values * factors.get(name, 1.0) for name, values in columns.items()}
+    for signal, coefficients in read_gait(text_of(changed)).coefficients.items():
+        assert coefficients == pytest.approx(gait.coefficients[signal], abs=1e-9)
+
+
+def test_a_coefficient_file_that_states_the_period_in_other_words_is_cited():
+    text = bundled_text().replace("# period_s=1.232 belt_speed_m_s=1.015", "# T = 1.232 s, belt speed 1.015 m/s")
+    with pytest.raises(InvalidSetting, match=r"period: .* \(line \d+, 'T = 1.232 s, belt speed .*'.*; give it here"):
+        read_gait(text)
 
 
 def test_backward_walk_is_refused(gait):
@@ -342,7 +411,7 @@ def test_the_recipe_writes_the_mean_cycle_of_a_recording_of_many_strides(
     head = "# inDegrees=yes\ntime," + ",".join(SIGNALS) + ",switch,belt_speed"
     monkeypatch.chdir(tmp_path)
     np.savetxt("strides.csv", table, "%.6f", delimiter=",", header=head, comments="")
-    (recipe,) = re.findall(r"```python\n(.*?)```", _PAGE.read_text(), flags=re.DOTALL)
+    recipe, _ = re.findall(r"```python\n(.*?)```", _PAGE.read_text(), flags=re.DOTALL)
     exec(compile(recipe, _PAGE.name, "exec"), {})
     mean = read_gait(Path("my_cycle.csv").read_text())
     assert mean.warnings == ()
@@ -354,3 +423,27 @@ def test_the_recipe_writes_the_mean_cycle_of_a_recording_of_many_strides(
     ) in SIGNALS:  # a strike is found up to one frame late: 1 % of the cycle, 3.3 deg where the knee is fastest
         tolerance = 3e-3 if signal.startswith("hip") else np.radians(3.3)
         np.testing.assert_allclose(mean.series(signal, share), gait.series(signal, share), atol=tolerance)
+
+
+def test_the_scenarios_of_the_page_run_and_its_recipe_writes_the_curve_of_the_recommended_knee_in_degrees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (scenarios,) = re.findall(r"```yaml\n(.*?)```", _PAGE.read_text(), flags=re.DOTALL)
+    study = {
+        **yaml.safe_load(scenarios),
+        "study": "my_knee",
+        "model": {"use": "four_bar_knee", "parameter_set": "substitute_v2"},
+        "space": {"stiffness": {"low": 15e3, "high": 17e3, "unit": "N/m"}, "damping_ratio": 0.05},
+        "solver": {"use": "evaluate", "designs": [{"name": "firm", "stiffness": 16e3}]},
+        "execution": {"arrays": dict.fromkeys(("phase", "knee_angle", "knee_angle_recorded"), "all")},
+        "report": {"tolerances": {"neighbours": 0}},
+    }
+    Path("my_knee.yaml").write_text(yaml.safe_dump(study))
+    designopt.load("my_knee.yaml").run("results/my_knee.study", executor="serial")
+    _, recipe = re.findall(r"```python\n(.*?)```", _PAGE.read_text(), flags=re.DOTALL)
+    exec(compile(recipe, _PAGE.name, "exec"), {})
+    curve = np.loadtxt("knee_curve.csv", delimiter=",", skiprows=1)
+    assert (curve[0, 0], curve[-1, 0], len(curve)) == (0.0, 1.0, 201)
+    assert curve[:, 2].max() == pytest.approx(68.6, abs=0.1)
+    assert 50.0 < curve[:, 1].max() < 90.0

@@ -1,5 +1,6 @@
 """Tables with the mistakes that laboratories make: radians, signs, the other leg, exchanged columns, lost frames."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -8,10 +9,12 @@ import numpy as np
 import pytest
 from designopt_knee.gait import Gait, read_gait
 from designopt_knee.model import FourBarKnee
+from designopt_knee.parameters import quantities
 from gait_tables import Columns, cycle, text_of, with_joints, with_links
 
 from designopt.arrays import Floats
 from designopt.plugin import InputFile, InvalidSetting
+from designopt.study.language import units
 
 LINKS, JOINTS = ("thigh", "shank", "foot"), ("thigh", "knee", "ankle")
 ANGLES = ("thigh", "shank", "foot", "knee", "ankle")
@@ -193,6 +196,9 @@ def test_a_limit_of_the_toe_near_that_of_the_recorded_swing_is_a_remark(gait: Ga
     assert ("recorded swing itself the toe of this leg is 15.5 mm above the ground at 87 % of" in sentences) == noted
     assert ("leaves little room" in sentences, "lower the limit" in sentences) == (least == 0.012, least == 0.02)
     longer = replace(knee, parameters={"foot_length": 0.23})
+    too_long = replace(knee, parameters={"thigh_length": 0.395})
+    remark = " ".join(too_long.study_remarks(["stiffness"], {"toe_clearance": (0.01, None)}))
+    assert "the linkage (0.112 m) and shank_length is 0.982 m long, and the hip at most 0.969 m high" in remark
     straight, remark = longer.study_remarks(["stiffness"], {"toe_clearance": (0.01, None)})
     assert "(centre_offset; at least 1 mm" in straight  # the longer heel moves the line from the hip
     assert "is to be at least 10 mm" in remark
@@ -213,8 +219,53 @@ def test_a_thigh_longer_than_the_shank_is_a_remark(gait: Gait) -> None:
 
 def test_masses_that_no_leg_has_are_a_remark(gait: Gait) -> None:
     file = InputFile("cycle.csv", text_of(cycle(gait)).encode())
-    knee = FourBarKnee(gait=file, parameter_set="substitute_v2", parameters={"shank_mass": 2.5e-3, "foot_mass": 900.0})
+    knee = FourBarKnee(gait=file, parameter_set="substitute_v2", parameters={"shank_mass": 2.5e-3, "foot_mass": 6.0})
     assert knee.remarks({}) == [
         "parameters: shank_mass is 0.0025 kg, and that of a person 0.2 to 15 kg: is it in another unit?",
-        "parameters: foot_mass is 900 kg, and that of a person 0.05 to 5 kg: is it in another unit?",
+        "parameters: foot_mass is 6 kg, and that of a person 0.05 to 5 kg: is it in another unit?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "unit"),
+    [
+        ("thigh_length", 41.0, "cm"),
+        ("thigh_length", 410.0, "mm"),
+        ("foot_length", 27.0, "cm"),
+        ("shank_mass", 2500.0, "g"),
+        ("foot_mass", 1000.0, "g"),
+        ("shank_inertia", 250.0, "kg cm^2"),
+    ],
+)
+def test_a_number_of_the_leg_in_another_unit_is_an_error_before_all_others(name: str, value: float, unit: str) -> None:
+    with pytest.raises(InvalidSetting, match=re.escape(f": is it in {unit}? Write '{value:g} {unit}'")) as caught:
+        FourBarKnee(parameters={name: value}).check()  # type: ignore[misc]
+    assert caught.value.name == f"parameters.{name}"
+    with pytest.raises(InvalidSetting) as caught:
+        FourBarKnee().check_scenario({name: value})  # type: ignore[misc]
+    assert caught.value.name == name
+    converted = units.convert(value, unit, quantities()[name].unit)
+    FourBarKnee(parameters={name: converted}).check()  # type: ignore[misc]
+
+
+def test_the_mass_of_a_person_is_none_of_a_shank() -> None:
+    with pytest.raises(InvalidSetting, match=r"78 kg, and that of a leg is 0\.2 to 15 kg$"):
+        FourBarKnee(parameters={"shank_mass": 78.0}).check()
+
+
+def test_a_hip_that_was_not_recorded_is_a_remark(gait: Gait) -> None:
+    for name in ("hip_x_m", "hip_y_m"):
+        columns = cycle(gait)
+        still = {**columns, name: np.full(101, columns[name].mean())}
+        assert f"{name} does not change in the cycle" in answer(still, parameter_set="substitute_v2")
+
+
+def test_angles_that_alone_begin_at_the_other_heel_strike_may_be_shifted_alone(gait: Gait) -> None:
+    remark = answer(changed(cycle(gait), ANGLES, half_off))
+    assert "so that the row there is the first (only the angles, if hip_x_m and hip_y_m already begin at it)" in remark
+
+
+def test_a_mistake_that_no_damper_survives_is_an_error(gait: Gait) -> None:
+    file = InputFile("cycle.csv", text_of(with_links(changed(cycle(gait), ["ankle"], np.negative))).encode())
+    with pytest.raises(InvalidSetting, match=r"does not walk: ankle_deg has the opposite sign"):
+        FourBarKnee(gait=file).check()

@@ -212,6 +212,12 @@ def unit_of(field: Field) -> str | None:
     return field.quantity.unit if field.quantity else None
 
 
+def _alike(word: str, other_word: str) -> bool:
+    """Whether each part of the words is a spelling of the other's: ``body_mass`` is no ``ad_mass``."""
+    parts, other_parts = word.split("_"), other_word.split("_")
+    return all(closest(part, other_parts) for part in parts) and all(closest(part, parts) for part in other_parts)
+
+
 def _with_place(finding: Finding, plugin: Plugin) -> Finding:
     """A finding on an unknown setting; one that is an input or a condition of the model says where it belongs."""
     if not isinstance(plugin, ModelPlugin) or finding.path or not finding.key:
@@ -220,7 +226,7 @@ def _with_place(finding: Finding, plugin: Plugin) -> Finding:
     near = finding.key if finding.key in {*inputs, *conditions} else None
     if near is None and closest(finding.key, plugin.settings) is None:
         near = closest(finding.key, [*inputs, *conditions])
-    if near is None:
+    if near is None or not _alike(finding.key, near):
         return finding
     design = f"solver: {{use: evaluate, designs: [{{{near}: ...}}]}}, or space"
     role = f"an input of designs, not a setting: {design}" if near in inputs else "a condition of scenarios"

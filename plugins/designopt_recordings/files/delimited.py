@@ -11,13 +11,13 @@ import numpy as np
 from designopt.plugin import InputFile
 from designopt.study.language import units
 from designopt_recordings.errors import RecordingError, errors_about
+from designopt_recordings.files.names import name_and_unit
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.storage import labels
 from designopt_recordings.files.text import Lines, shortened
 from designopt_recordings.table import TimeTable
 
 _TIME = re.compile(r"(time|t)(?:\s*[\[(]\s*(s|ms)\s*[\])]|_(s|ms))?", re.IGNORECASE)
-_WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*\[(?P<unit>[^\]]+)\]")
 _ANSWERS = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -57,15 +57,10 @@ def read_csv(file: InputFile) -> TimeTable:
 
 
 def _unit(cell: str) -> tuple[str, float]:
-    """A label without its unit, and the conversion to SI units; an unknown unit stays part of the label."""
-    match = _WITH_UNIT.fullmatch(cell)
-    if match is None:
-        return cell, 1.0
-    try:
-        size = units.measure(match["unit"])
-    except units.UnitError:
-        return cell, 1.0
-    return (cell, 1.0) if size is None else (match["name"], size[0])
+    """A label without its unit, and the conversion to SI units."""
+    name, unit = name_and_unit(cell)
+    size = units.measure(unit) if unit else None
+    return name, 1.0 if size is None else size[0]
 
 
 def _splitter(separator: str) -> Callable[[str, int], list[str]]:

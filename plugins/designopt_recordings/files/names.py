@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+from designopt.study.language import units
+
+_WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*\[(?P<unit>[^\]]+)\]")
 
 
 def printable(text: object) -> str:
     """`text` without blanks around it and without characters that cannot be shown."""
     return "".join(c if c.isprintable() else "?" for c in str(text).strip(" \0\t\r\n"))
+
+
+def name_and_unit(label: str) -> tuple[str, str]:
+    """The name and the unit of a label such as ``knee [deg]``; an unknown unit stays part of the name, with "" as
+    unit."""
+    match = _WITH_UNIT.fullmatch(label)
+    try:
+        if match is not None and units.measure(match["unit"]) is not None:
+            return match["name"], match["unit"]
+    except units.UnitError:
+        pass
+    return label, ""
 
 
 def number_duplicates(names: Sequence[str], kind: str, notes: list[str]) -> tuple[str, ...]:

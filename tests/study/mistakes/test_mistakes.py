@@ -60,6 +60,7 @@ CASES = [
         "'damping' is an input of designs, not a setting: solver: {",
     ),
     ("  mass: 3 kg", "  mass: 3\n  «dampng»: 4", "model", "unknown key 'dampng': 'damping' is an input of designs"),
+    ("  mass: 3 kg", "  mass: 3\n  «oil_damping»: 4", "model", "unknown key 'oil_damping' (known: "),
     ("  mass: 3 kg", "  mass: 3\n  «load»: 4", "model", "unknown key 'load': 'load' is a condition of scenarios"),
     ("  mass: 3 kg", "  mass: 3\n  road: «pavd»", "model.road", "did you mean 'paved'?"),
     ("  mass: 3 kg", "  mass: 3\n  smooth: «no»", "model.smooth", "expected true or false, not the word 'no'"),
