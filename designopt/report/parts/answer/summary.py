@@ -121,8 +121,9 @@ def front(result: Result) -> Figure | None:
         text = [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in row_of.items()]
         name = plain(kind if len(row_of) > 1 else next(iter(row_of)))
         marker = MARKERS[kind] | {"size": SHARE * MARKERS[kind]["size"]}
-        markers: dict[str, Any] = {"mode": "markers", "marker": marker, "text": text}
-        data.append(trace(x[kind_rows], y[kind_rows], name, hover=hover_template, **markers))
+        data.append(
+            trace(x[kind_rows], y[kind_rows], name, mode="markers", marker=marker, text=text, hover=hover_template)
+        )
     axes = {"xaxis": axis(titles[0], **scale_for(x[rows])), "yaxis": axis(titles[1], **scale_for(y[rows]))}
     margin = {"l": 64, "r": 12, "t": 12, "b": 56}
     return Figure(
