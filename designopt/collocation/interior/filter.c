@@ -4,10 +4,10 @@ static const double GAMMA_THETA = 1e-5, GAMMA_PHI = 1e-8, ETA = 1e-8, S_THETA = 
 static const double SOC_HELPS = 0.99, MOST_INCREASE = 5.0, EPSILON = 2.220446049250313e-16;
 enum { CORRECTIONS = 4 };
 
-/* a <= b but for rounding errors of numbers of the size of `of`. */
-static int not_above(double a, double b, double of) { return a - b <= 10.0 * EPSILON * fabs(of); }
+/* Whether a <= b up to the rounding errors of numbers as large as `size`. */
+static int not_above(double a, double b, double size) { return a - b <= 10.0 * EPSILON * fabs(size); }
 
-/* Where the step begins: violation, barrier function and its slope along the step. */
+/* Violation and barrier function at the beginning of the step, and the slope of the latter along it. */
 typedef struct {
     double theta, phi, slope;
 } Merit;
@@ -20,134 +20,136 @@ static int in_filter(const Interior *t, double theta, double phi) {
     return 0;
 }
 
-static int goes_down(const Interior *t, Merit m, double alpha) { /* equation 19 */
+static int is_descent(const Interior *t, Merit m, double alpha) { /* equation 19 */
     return m.slope < 0.0 && m.theta <= t->theta_min && alpha * pow(-m.slope, S_PHI) > pow(m.theta, S_THETA);
 }
 
-static int enough(Merit m, double alpha, double phi) { return not_above(phi - m.phi, ETA * alpha * m.slope, m.phi); }
+static int decreases_enough(Merit m, double alpha, double phi) {
+    return not_above(phi - m.phi, ETA * alpha * m.slope, m.phi);
+}
 
-static int accepted(const Interior *t, Merit m, double alpha, double theta, double phi) {
+static int is_accepted(const Interior *t, Merit m, double alpha, double theta, double phi) {
     if (!(theta <= t->theta_max) || !isfinite(phi)) return 0;
     if (phi > m.phi && log10(phi - m.phi) > MOST_INCREASE + larger(1.0, log10(fabs(m.phi)))) return 0;
-    int better = goes_down(t, m, alpha) ? enough(m, alpha, phi)
-                                        : not_above(theta, (1.0 - GAMMA_THETA) * m.theta, m.theta) ||
-                                              not_above(phi - m.phi, -GAMMA_PHI * m.theta, m.phi);
-    return better && !in_filter(t, theta, phi);
+    int is_better = is_descent(t, m, alpha) ? decreases_enough(m, alpha, phi)
+                                           : not_above(theta, (1.0 - GAMMA_THETA) * m.theta, m.theta) ||
+                                                 not_above(phi - m.phi, -GAMMA_PHI * m.theta, m.phi);
+    return is_better && !in_filter(t, theta, phi);
 }
 
 /* The shortest step that is tried (equation 23). */
 static double shortest(const Interior *t, Merit m) {
-    double least = GAMMA_THETA;
+    double share = GAMMA_THETA;
     if (m.slope < 0.0) {
-        least = smaller(least, GAMMA_PHI * m.theta / -m.slope);
-        if (m.theta <= t->theta_min) least = smaller(least, pow(m.theta, S_THETA) / pow(-m.slope, S_PHI));
+        share = smaller(share, GAMMA_PHI * m.theta / -m.slope);
+        if (m.theta <= t->theta_min) share = smaller(share, pow(m.theta, S_THETA) / pow(-m.slope, S_PHI));
     }
-    return MIN_ALPHA_SHARE * least;
+    return MIN_ALPHA_SHARE * share;
 }
 
-/* How far a limit gives way to a variable that rounding errors would put on it (section 3.5), of its size. */
-static const double GIVES_WAY = 1.8e-12;
+/* Maximum relative shift of a limit away from a variable that rounding errors would put on it (section 3.5). */
+static const double MAX_LIMIT_SHIFT = 1.8e-12;
 
 static void keep_apart(Interior *t, int i) {
     const SearchData *g = &t->g;
-    double least = EPSILON * smaller(1.0, t->mu);
-    if (has_low(t, i) && g->x[i] - g->low[i] < least) {
-        double wanted = larger(t->mu / larger(g->zl[i], EPSILON), least);
-        g->low[i] = g->x[i] - smaller(wanted, GIVES_WAY * larger(1.0, fabs(g->low[i])));
+    double min_distance = EPSILON * smaller(1.0, t->mu);
+    if (has_low(t, i) && g->x[i] - g->low[i] < min_distance) {
+        double distance = larger(t->mu / larger(g->zl[i], EPSILON), min_distance);
+        g->low[i] = g->x[i] - smaller(distance, MAX_LIMIT_SHIFT * larger(1.0, fabs(g->low[i])));
     }
-    if (has_up(t, i) && g->up[i] - g->x[i] < least) {
-        double wanted = larger(t->mu / larger(g->zu[i], EPSILON), least);
-        g->up[i] = g->x[i] + smaller(wanted, GIVES_WAY * larger(1.0, fabs(g->up[i])));
+    if (has_up(t, i) && g->up[i] - g->x[i] < min_distance) {
+        double distance = larger(t->mu / larger(g->zu[i], EPSILON), min_distance);
+        g->up[i] = g->x[i] + smaller(distance, MAX_LIMIT_SHIFT * larger(1.0, fabs(g->up[i])));
     }
 }
 
-/* Moves x to `before` + alpha step; values there as of `values_at`. */
+/* Moves x to `before` + alpha step and evaluates there; returns as `values_at`. */
 static int trial(Interior *t, const double *step, double alpha, double *theta, double *phi) {
     for (int i = 0; i < t->g.n; i++) t->g.x[i] = t->before[i] + alpha * step[i], keep_apart(t, i);
-    int found = values_at(t, t->g.x, &t->f, t->c);
+    int status = values_at(t, t->g.x, &t->f, t->c);
     *theta = *phi = NAN;
-    if (found == 1) *theta = sum_of(t->c, t->g.m), *phi = barrier_of(t, t->g.x, t->f);
-    return found;
+    if (status == 1) *theta = sum_of(t->c, t->g.m), *phi = barrier_of(t, t->g.x, t->f);
+    return status;
 }
 
-/* Corrections of the full step for what the equations miss at its end; 1 if one is accepted, in t->soc. */
-static int corrected(Interior *t, Merit m, double alpha, double theta_of_full, double *alpha_soc) {
-    int n = t->g.n, k = t->g.m;
-    double theta_before = m.theta, theta = theta_of_full, phi, alpha_last = alpha;
-    memcpy(t->c_soc, t->c_before, (size_t)k * sizeof(double));
-    for (int round = 0; round < CORRECTIONS && (!round || theta <= SOC_HELPS * theta_before); round++) {
-        theta_before = theta;
-        for (int i = 0; i < k; i++) {
-            t->c_soc[i] = alpha_last * t->c_soc[i] + t->c[i];
+/* Corrections of the full step for the violation at its end; 1 if one is accepted, which is then in t->soc. */
+static int corrected(Interior *t, Merit m, double alpha, double theta_full, double *alpha_soc) {
+    int n = t->g.n, rows = t->g.m;
+    double last_theta = m.theta, theta = theta_full, phi, correction_alpha = alpha;
+    memcpy(t->c_soc, t->c_before, (size_t)rows * sizeof(double));
+    for (int round = 0; round < CORRECTIONS && (!round || theta <= SOC_HELPS * last_theta); round++) {
+        last_theta = theta;
+        for (int i = 0; i < rows; i++) {
+            t->c_soc[i] = correction_alpha * t->c_soc[i] + t->c[i];
             t->side[n + i] = -t->c_soc[i];
         }
         if (!solved_for_side(t, 0, t->soc)) return 0;
-        /* limits are kept from where the step begins */
+        /* the limits bound the correction from the beginning of the step */
         memcpy(t->g.x, t->before, (size_t)n * sizeof(double));
-        alpha_last = longest(t, t->soc);
-        int found = trial(t, t->soc, alpha_last, &theta, &phi);
-        if (found < 1) return found;
-        if (accepted(t, m, alpha, theta, phi)) {
-            *alpha_soc = alpha_last;
+        correction_alpha = longest(t, t->soc);
+        int status = trial(t, t->soc, correction_alpha, &theta, &phi);
+        if (status < 1) return status;
+        if (is_accepted(t, m, alpha, theta, phi)) {
+            *alpha_soc = correction_alpha;
             return 1;
         }
     }
     return 0;
 }
 
-/* Tries the step of second order, as far as limits let it; 1 if it is accepted and becomes the step. */
+/* Tries the step of second order within the limits; 1 if it is accepted and becomes the step. */
 static int is_second_accepted(Interior *t, Merit *m, double *phi) {
     Merit second = {m->theta, m->phi, 0.0};
     double theta;
     for (int i = 0; i < t->g.n; i++) second.slope += (t->slopes[i] + barrier_slope(t, i)) * t->second[i];
     t->alpha = longest(t, t->second);
-    int found = trial(t, t->second, t->alpha, &theta, phi);
-    t->has_second = found > 0 && accepted(t, second, t->alpha, theta, *phi);
+    int status = trial(t, t->second, t->alpha, &theta, phi);
+    t->has_second = status > 0 && is_accepted(t, second, t->alpha, theta, *phi);
     if (t->has_second) {
         memcpy(t->step, t->second, (size_t)(t->g.n + t->g.m) * sizeof(double));
         *m = second;
     } else memcpy(t->g.x, t->before, (size_t)t->g.n * sizeof(double));
-    return found < 0 ? found : t->has_second;
+    return status < 0 ? status : t->has_second;
 }
 
-/* Moves along the step as far as the filter lets it; 1 where that is possible, 0 where it is not, -1 to stop. */
+/* Moves along the step to a point that the filter accepts; 1 if there is one, 0 if not, -1 to stop. */
 static int search_line(Interior *t) {
     int n = t->g.n;
     Merit m = {sum_of(t->c, t->g.m), barrier_of(t, t->g.x, t->f), 0.0};
     for (int i = 0; i < n; i++) m.slope += (t->slopes[i] + barrier_slope(t, i)) * t->step[i];
-    double alpha = longest(t, t->step), relative = 0.0, theta, phi;
-    for (int i = 0; i < n; i++) relative = larger(relative, fabs(t->step[i]) / (1.0 + fabs(t->g.x[i])));
+    double alpha = longest(t, t->step), relative_step = 0.0, theta, phi;
+    for (int i = 0; i < n; i++) relative_step = larger(relative_step, fabs(t->step[i]) / (1.0 + fabs(t->g.x[i])));
     memcpy(t->c_before, t->c, (size_t)t->g.m * sizeof(double));
-    double f_before = t->f, least = shortest(t, m);
-    int is_tiny = relative <= 10.0 * EPSILON && m.theta <= 1e-4;
+    double f_before = t->f, min_alpha = shortest(t, m);
+    int is_tiny = relative_step <= 10.0 * EPSILON && m.theta <= 1e-4;
     t->tiny = is_tiny ? t->tiny + 1 : 0;
     int second = t->has_second ? is_second_accepted(t, &m, &phi) : 0;
     if (second < 0) return -1;
     if (second) alpha = t->alpha;
-    for (int first = 1; !second && (alpha > least || first); first = 0, alpha *= 0.5) {
-        int found = trial(t, t->step, alpha, &theta, &phi);
-        if (found < 0) return -1;
-        if (found && (is_tiny || accepted(t, m, alpha, theta, phi))) {
+    for (int first = 1; !second && (alpha > min_alpha || first); first = 0, alpha *= 0.5) {
+        int status = trial(t, t->step, alpha, &theta, &phi);
+        if (status < 0) return -1;
+        if (status && (is_tiny || is_accepted(t, m, alpha, theta, phi))) {
             t->alpha = alpha;
             break;
         }
-        if (found && first && theta >= m.theta) {
-            found = corrected(t, m, alpha, theta, &t->alpha);
-            if (found < 0) return -1;
-            if (found) {
+        if (status && first && theta >= m.theta) {
+            status = corrected(t, m, alpha, theta, &t->alpha);
+            if (status < 0) return -1;
+            if (status) {
                 memcpy(t->step, t->soc, (size_t)(n + t->g.m) * sizeof(double));
                 phi = barrier_of(t, t->g.x, t->f);
                 break;
             }
         }
-        if (alpha * 0.5 <= least) {
+        if (alpha * 0.5 <= min_alpha) {
             memcpy(t->g.x, t->before, (size_t)n * sizeof(double));
             memcpy(t->c, t->c_before, (size_t)t->g.m * sizeof(double));
             t->f = f_before;
             return 0;
         }
     }
-    if (!goes_down(t, m, alpha) || !enough(m, alpha, phi)) { /* equation 22 */
+    if (!is_descent(t, m, alpha) || !decreases_enough(m, alpha, phi)) { /* equation 22 */
         if (!reals_room(&t->filter, 2)) return 0;
         t->filter.at[t->filter.size++] = (1.0 - GAMMA_THETA) * m.theta;
         t->filter.at[t->filter.size++] = m.phi - GAMMA_PHI * m.theta;

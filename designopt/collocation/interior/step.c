@@ -1,8 +1,8 @@
-/* Newton's step: the matrix with the inertia that a descent needs, its factors, solutions to the last digits. */
+/* Newton's step: the matrix with the inertia of a descent, its factors, and solutions refined to the last digits. */
 
 static const double FIRST_SHIFT = 1e-4, MIN_SHIFT = 1e-20, MAX_SHIFT = 1e20; /* section 3.1 */
 static const double EXACT = 1e-10, GOOD_ENOUGH = 1e-5;
-/* Iterations with a singular matrix, one after the other, from which on its equations are shifted at once (IPOPT's). */
+/* Number of successive iterations with a singular matrix after which its equations are shifted first (IPOPT's). */
 enum { REFINEMENTS = 10, DEGENERATE = 3 };
 
 /* The matrix (n + m, n + m) times a vector, from its lower triangle. */
@@ -22,7 +22,8 @@ static void times(const Interior *t, const double *v, double *result) {
     }
 }
 
-/* Factors of the matrix, with the right-hand side `side` at hand; 1 if its inertia is right, 0 if it is not, -1 if it is singular, -2 without memory. */
+/* Factors the matrix and substitutes forward for `side`; 1 if its inertia is right, 0 if it is not, -1 if it is singular,
+   -2 without memory. */
 static int factors(Interior *t) {
     if (!t->system.analysis) {
         Memory memory = {0};
@@ -39,65 +40,66 @@ static int factors(Interior *t) {
     return flag == SINGULAR ? -1 : t->factor->negative == t->g.m;
 }
 
-/* Adds to the diagonal of the variables and takes from that of the equations. */
-static void shift_diagonal(Interior *t, double of_variables, double of_equations) {
-    for (int i = 0; i < t->g.n; i++) t->k[t->g.diagonal[i]] += of_variables;
-    for (int i = t->g.n; i < t->g.n + t->g.m; i++) t->k[t->g.diagonal[i]] -= of_equations;
+/* Adds to the diagonal of the variables and subtracts from that of the equations. */
+static void shift_diagonal(Interior *t, double variable_shift, double equation_shift) {
+    for (int i = 0; i < t->g.n; i++) t->k[t->g.diagonal[i]] += variable_shift;
+    for (int i = t->g.n; i < t->g.n + t->g.m; i++) t->k[t->g.diagonal[i]] -= equation_shift;
 }
 
-/* Factors of the matrix that is shifted until its inertia is right (algorithm IC); 0 if none is found. A `first` matrix
-   has no shift yet. Dependent equations make it singular in every iteration: then that is no longer tried. */
+/* Factors of the matrix, shifted until its inertia is right (algorithm IC); 0 without success. A `first` matrix has no
+   shift yet. Dependent equations make it singular in every iteration: then the shift of equations comes first. */
 static int factors_of_descent(Interior *t, int first) {
-    double shift = 0.0, shift_equations = 0.0, of_singular = 1e-8 * pow(t->mu, 0.25);
+    double shift = 0.0, equation_shift = 0.0, singular_shift = 1e-8 * pow(t->mu, 0.25);
     if (first && t->singular >= DEGENERATE) {
-        shift_equations = of_singular;
-        shift_diagonal(t, 0.0, shift_equations);
+        equation_shift = singular_shift;
+        shift_diagonal(t, 0.0, equation_shift);
     }
     for (int tries = 0;; tries++) {
-        int found = factors(t);
-        if (found == 1) {
+        int status = factors(t);
+        if (status == 1) {
             t->shift = shift;
             if (shift > 0.0) t->last_shift = shift;
-            if (first && shift_equations == 0.0) t->singular = 0;
+            if (first && equation_shift == 0.0) t->singular = 0;
             return 1;
         }
-        if (found == -2) return 0;
-        double more_equations = 0.0, next;
-        if (found == -1 && shift_equations == 0.0) {
-            more_equations = of_singular, next = shift, t->singular += first;
+        if (status == -2) return 0;
+        double added_shift = 0.0, next_shift;
+        if (status == -1 && equation_shift == 0.0) {
+            added_shift = singular_shift, next_shift = shift, t->singular += first;
         } else if (shift == 0.0) {
-            next = t->last_shift == 0.0 ? FIRST_SHIFT : larger(MIN_SHIFT, t->last_shift / 3.0);
+            next_shift = t->last_shift == 0.0 ? FIRST_SHIFT : larger(MIN_SHIFT, t->last_shift / 3.0);
         } else {
-            next = shift * (t->last_shift == 0.0 ? 100.0 : 8.0);
+            next_shift = shift * (t->last_shift == 0.0 ? 100.0 : 8.0);
         }
-        if (next > MAX_SHIFT || tries > 60) return 0;
-        shift_diagonal(t, next - shift, more_equations);
-        shift = next, shift_equations += more_equations;
+        if (next_shift > MAX_SHIFT || tries > 60) return 0;
+        shift_diagonal(t, next_shift - shift, added_shift);
+        shift = next_shift, equation_shift += added_shift;
     }
 }
 
-/* `found` becomes the solution for `side`, which the factorization `had`; 0 if it has no digits. */
-static int solved_for_side(Interior *t, int had, double *found) {
+/* Writes the refined solution for `side`; with `has_substituted` the factorization has substituted it forward. 0 if no
+   digit is correct. */
+static int solved_for_side(Interior *t, int has_substituted, double *solution) {
     int size = t->g.n + t->g.m;
-    double of_side = largest_of(t->side, size), before = HUGE_NUMBER;
-    memcpy(found, t->side, (size_t)size * sizeof(double));
-    solve(t->system.analysis, t->factor, had, found);
+    double side_size = largest_of(t->side, size), last_ratio = HUGE_NUMBER;
+    memcpy(solution, t->side, (size_t)size * sizeof(double));
+    solve(t->system.analysis, t->factor, has_substituted, solution);
     for (int round = 0; round <= REFINEMENTS; round++) {
-        times(t, found, t->left);
+        times(t, solution, t->left);
         for (int i = 0; i < size; i++) t->left[i] = t->side[i] - t->left[i];
-        double of_found = largest_of(found, size), of_left = largest_of(t->left, size);
-        double ratio = of_left / (smaller(of_found, 1e6 * of_side) + of_side);
-        if (!isfinite(of_found)) return 0;
-        if (of_left == 0.0 || ratio <= EXACT) return 1;
-        if (round == REFINEMENTS || ratio > 0.9 * before) return ratio <= GOOD_ENOUGH;
-        before = ratio;
+        double solution_size = largest_of(solution, size), residual_size = largest_of(t->left, size);
+        double ratio = residual_size / (smaller(solution_size, 1e6 * side_size) + side_size);
+        if (!isfinite(solution_size)) return 0;
+        if (residual_size == 0.0 || ratio <= EXACT) return 1;
+        if (round == REFINEMENTS || ratio > 0.9 * last_ratio) return ratio <= GOOD_ENOUGH;
+        last_ratio = ratio;
         solve(t->system.analysis, t->factor, 0, t->left);
-        for (int i = 0; i < size; i++) found[i] += t->left[i];
+        for (int i = 0; i < size; i++) solution[i] += t->left[i];
     }
     return 1;
 }
 
-/* Multipliers of the equations that fit best (section 3.6, least squares); none where they are large. */
+/* Multipliers of the equations by least squares (section 3.6); 0 if they are large. */
 static int find_multipliers(Interior *t) {
     const SearchData *g = &t->g;
     if (!g->m) return 1;
@@ -107,16 +109,16 @@ static int find_multipliers(Interior *t) {
         t->side[i] = -(t->slopes[i] - g->zl[i] + g->zu[i]);
     }
     memset(t->side + g->n, 0, (size_t)g->m * sizeof(double));
-    int good = factors(t) == 1 && solved_for_side(t, 1, t->step) && largest_of(t->step + g->n, g->m) <= 1000.0;
-    for (int i = 0; i < g->m; i++) g->y[i] = good ? t->step[g->n + i] : 0.0;
+    int is_usable = factors(t) == 1 && solved_for_side(t, 1, t->step) && largest_of(t->step + g->n, g->m) <= 1000.0;
+    for (int i = 0; i < g->m; i++) g->y[i] = is_usable ? t->step[g->n + i] : 0.0;
     return 1;
 }
 
 /* Newton's step of variables and equations, then that of the multipliers of limits (equations 12 and 13). */
 static int find_step(Interior *t) {
     const SearchData *g = &t->g;
-    int found = find_matrix(t, 1);
-    if (found < 1) return found;
+    int status = find_matrix(t, 1);
+    if (status < 1) return status;
     memcpy(t->before, g->x, (size_t)g->n * sizeof(double));
     t->has_second = 0;
     for (int i = 0; i < g->n; i++) {
@@ -135,7 +137,7 @@ static int find_step(Interior *t) {
     return 1;
 }
 
-/* The steps of the multipliers of limits that belong to the step of the variables, which went from `before`. */
+/* The steps of the multipliers of limits for the `step` of the variables from `before`. */
 static void find_limit_steps(Interior *t, const double *step) {
     const SearchData *g = &t->g;
     for (int i = 0; i < g->n; i++) {
@@ -146,30 +148,30 @@ static void find_limit_steps(Interior *t, const double *step) {
     }
 }
 
-/* The longest share of a step, at most 1, that keeps the limits (equation 15). */
+/* The largest share of a step, at most 1, within the limits (equation 15). */
 static double longest(const Interior *t, const double *step) {
-    double found = 1.0;
+    double share = 1.0;
     for (int i = 0; i < t->g.n; i++) {
-        if (step[i] < 0.0 && has_low(t, i)) found = smaller(found, -t->tau * (t->g.x[i] - t->g.low[i]) / step[i]);
-        if (step[i] > 0.0 && has_up(t, i)) found = smaller(found, t->tau * (t->g.up[i] - t->g.x[i]) / step[i]);
+        if (step[i] < 0.0 && has_low(t, i)) share = smaller(share, -t->tau * (t->g.x[i] - t->g.low[i]) / step[i]);
+        if (step[i] > 0.0 && has_up(t, i)) share = smaller(share, t->tau * (t->g.up[i] - t->g.x[i]) / step[i]);
     }
-    return found;
+    return share;
 }
 
 static double longest_of_limits(const Interior *t) {
-    double found = 1.0;
+    double share = 1.0;
     for (int i = 0; i < t->g.n; i++) {
-        if (t->dzl[i] < 0.0) found = smaller(found, -t->tau * t->g.zl[i] / t->dzl[i]);
-        if (t->dzu[i] < 0.0) found = smaller(found, -t->tau * t->g.zu[i] / t->dzu[i]);
+        if (t->dzl[i] < 0.0) share = smaller(share, -t->tau * t->g.zl[i] / t->dzl[i]);
+        if (t->dzu[i] < 0.0) share = smaller(share, -t->tau * t->g.zu[i] / t->dzu[i]);
     }
-    return found;
+    return share;
 }
 
-/* Share of the length of the plain step that a step of second order keeps. */
-static const double KEPT_LENGTH = 0.5;
+/* Minimum length of a step of second order, as a share of that of the plain step. */
+static const double MIN_SECOND_SHARE = 0.5;
 
 /* The step that accounts for the products of the steps of limits and of their multipliers, which equations 12 and 13
-   neglect (Mehrotra, SIAM J. Optim. 2 (1992) 575), if it keeps its length. */
+   neglect (Mehrotra, SIAM J. Optim. 2 (1992) 575), if it is not much shorter. */
 static void find_second(Interior *t) {
     const SearchData *g = &t->g;
     find_limit_steps(t, t->step);
@@ -183,5 +185,5 @@ static void find_second(Interior *t) {
     t->has_second = 1;
     find_limit_steps(t, t->second);
     t->has_second =
-        longest(t, t->second) >= KEPT_LENGTH * alpha && longest_of_limits(t) >= KEPT_LENGTH * alpha_dual;
+        longest(t, t->second) >= MIN_SECOND_SHARE * alpha && longest_of_limits(t) >= MIN_SECOND_SHARE * alpha_dual;
 }

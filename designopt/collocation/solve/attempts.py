@@ -1,4 +1,4 @@
-"""Alternative ways to a solution, tried in a fixed order after a failed solve."""
+"""Alternative solves after a failed one, tried in a fixed order."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def _with_moved_boxes(problem: TrajectoryProblem, motion: Guess, share: float) -
         for name in final.keys() & {v.name for v in phase.system.states}:
             low, high = phase.final_ranges[name]
             first_value = float(np.clip(values[name][0], *phase.ranges[name]))
-            away = share * (first_value - min(max(first_value, low), high))
-            final[name] = (low + away, high + away) if low < high else low + away
+            distance = share * (first_value - min(max(first_value, low), high))
+            final[name] = (low + distance, high + distance) if low < high else low + distance
         phases.append(replace(phase, final=final))
     return replace(problem, phases=phases)
 

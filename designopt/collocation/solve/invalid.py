@@ -1,4 +1,4 @@
-"""Function of a problem that is not finite at a point of the search, with time and values."""
+"""The function of a problem that is not finite at a point of the search, with time and values."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from designopt.lazy import casadi as ca
 
 
 def invalid_number(reader: Reader, x: Floats, parameters: Floats) -> str:
-    """The first number that is not finite at variables `x` (n,), not scaled: of the functions, then of their first and
-    second derivatives. A sentence; "" if all are finite."""
+    """A sentence on the first number that is not finite at the unscaled variables `x` (n,), of the functions, then of
+    their first and second derivatives; "" if all are finite."""
     for order in (0, 1, 2):
         for i in range(len(reader.layout.phases)):
             message = _invalid_phase(reader, i, x, parameters, order)
@@ -45,9 +45,9 @@ def _invalid_phase(reader: Reader, i: int, x: Floats, parameters: Floats, order:
             values = np.asarray(
                 ca.Function("part", point.arguments, [derivative]).map(count)(*arguments), float
             ).ravel()
-            bad = np.flatnonzero(~np.isfinite(values))
-            if len(bad) and (worst is None or bad[0] < worst[0]):
-                worst = int(bad[0]), f"{_ORDERS[order]}{name}{by}", derivative
+            nonfinite_points = np.flatnonzero(~np.isfinite(values))
+            if len(nonfinite_points) and (worst is None or nonfinite_points[0] < worst[0]):
+                worst = int(nonfinite_points[0]), f"{_ORDERS[order]}{name}{by}", derivative
     if worst is None:
         return ""
     k, name, derivative = worst
@@ -58,9 +58,9 @@ def _invalid_phase(reader: Reader, i: int, x: Floats, parameters: Floats, order:
     begin, end = (t0 + mesh.nodes[n] * (tf - t0) for n in (j, j + 1))
     at_point = [np.asarray(a)[:, k] if np.ndim(a) == 2 else a for a in arguments]
     cause = first_invalid(derivative, point.arguments, at_point)
-    values_there = _values(point, at_point)
+    point_values = _values(point, at_point)
     text = f"The {name} of {point.phase.name} is not finite at {time:.4g} s (interval {begin:.4g} to {end:.4g} s)"
-    return f"{text}{': ' + cause if cause else ''}. There {values_there}."
+    return f"{text}{': ' + cause if cause else ''}. There {point_values}."
 
 
 #: A value that is not finite: a function or its derivatives.

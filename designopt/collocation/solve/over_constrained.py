@@ -12,7 +12,7 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 
 #: Tolerance of the limits of a row without free variables.
-ROUNDED = 1e-10
+ROUNDING = 1e-10
 
 
 def over_constrained(problem: TrajectoryProblem, bounds: ProgramBounds) -> str:
@@ -26,12 +26,12 @@ def over_constrained(problem: TrajectoryProblem, bounds: ProgramBounds) -> str:
             fixed = [name for name, (low, high) in ranges.items() if low == high]
             if fixed:
                 suspects.append(f"{side} values of {', '.join(fixed)} of {phase.name}")
-        equal = [name for name, c in phase.path.items() if c.low == c.high]
-        if equal:
-            suspects.append(f"path constraints {', '.join(equal)} of {phase.name}")
-    equal = [name for name, c in problem.constraints.items() if c.low == c.high and not is_added(c)]
-    if equal:
-        suspects.append(f"constraints {', '.join(equal)}")
+        equalities = [name for name, c in phase.path.items() if c.low == c.high]
+        if equalities:
+            suspects.append(f"path constraints {', '.join(equalities)} of {phase.name}")
+    equalities = [name for name, c in problem.constraints.items() if c.low == c.high and not is_added(c)]
+    if equalities:
+        suspects.append(f"constraints {', '.join(equalities)}")
     text = f"{rows} equations for {free} free variables, {rows - free} too many."
     return f"{text} Suspect: {'; '.join(suspects)}." if suspects else text
 
@@ -42,12 +42,12 @@ def without_idle_rows(transcription: Transcription, bounds: ProgramBounds, x: Fl
     `rows` (m,) are the scaled constraints at the scaled variables `x`.
     """
     sparsity = transcription.jacobian.sparsity_out(1)
-    of_entries, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
+    entry_rows, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
     free = bounds.low < bounds.high
-    has_free_entry = np.bincount(of_entries[free[columns]], minlength=len(rows)) > 0
+    has_free_entry = np.bincount(entry_rows[free[columns]], minlength=len(rows)) > 0
     holds = (
         np.maximum(bounds.row_low / transcription.row_scale - rows, rows - bounds.row_high / transcription.row_scale)
-        <= ROUNDED
+        <= ROUNDING
     )
     idle = ~has_free_entry & holds
     return replace(

@@ -19,11 +19,11 @@ from designopt.collocation.transcription.transcription import Transcription
 
 #: Range beyond which a box does not indicate the size of a variable.
 WIDEST = 1e6
-#: Ratio of the largest to the smallest entry beyond which the linear algebra of the solver suffers.
-BAD = 1e8
+#: Ratio of the largest to the smallest entry beyond which the linear algebra of the solver loses digits.
+LARGEST_RATIO = 1e8
 #: Relative size of an entry in its row below which it is a rounding error.
 ROUNDING = 1e-13
-#: Change of the scaled variables that tells a small entry from one that is zero at the guess only.
+#: Change of the scaled variables that distinguishes a small entry from one that is zero at the guess only.
 NEARBY = 1e-3
 
 
@@ -42,18 +42,18 @@ def scales(
     names = set()
     for i, phase_layout in enumerate(layout.phases):
         point = functions.points[i]
-        of_phase = {**point.phase.scales, **scales_of_names}
+        sizes = {**point.phase.scales, **scales_of_names}
         check_names(f"{point.phase.name}: scales", point.phase.scales, [*point.names, "t0", "tf"], "variable")
         for j, name in enumerate(point.names):
             points = phase_layout.states[:, j] if j < point.nx else phase_layout.point[:, j]
             names.add(name)
             # the ends may have boxes of their own
             inner = points[1:-1] if len(points) > 2 else points
-            _set(scale, shift, points, bounds.low[inner[0]], bounds.high[inner[0]], guess[points], of_phase.get(name))
+            _set(scale, shift, points, bounds.low[inner[0]], bounds.high[inner[0]], guess[points], sizes.get(name))
         for name, index in phase_layout.times.items():
             names.add(name)
             indices = np.array([index])
-            _set(scale, shift, indices, bounds.low[index], bounds.high[index], guess[indices], of_phase.get(name))
+            _set(scale, shift, indices, bounds.low[index], bounds.high[index], guess[indices], sizes.get(name))
     for name, index in layout.parameters.items():
         names.add(name)
         indices = np.array([index])
@@ -82,18 +82,18 @@ class Conditioning:
 
     smallest: float
     largest: float
-    of_smallest: str = ""
-    of_largest: str = ""
+    smallest_entry: str = ""
+    largest_entry: str = ""
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """A warning if their ratio is too large."""
-        if not self.largest > BAD * self.smallest:
+        if not self.largest > LARGEST_RATIO * self.smallest:
             return ()
         return (
             f"badly_scaled: entries of the scaled Jacobian at the guess range from {self.smallest:.2g}"
-            f" ({self.of_smallest}) and {self.largest:.2g} ({self.of_largest}); give these variables bounds or scales,"
-            " or state them in other units",
+            f" ({self.smallest_entry}) and {self.largest:.2g} ({self.largest_entry}); give these variables bounds or"
+            " scales, or state them in other units",
         )
 
 
@@ -118,18 +118,18 @@ def _conditioning(transcription: Transcription, matrix: Any, *, by_name: bool = 
     if not is_counted.any():
         return Conditioning(np.nan, np.nan)
     sizes, rows, columns = sizes[is_counted], rows[is_counted], columns[is_counted]
-    of_row, of_column = np.zeros(len(transcription.row_scale)), np.zeros(transcription.layout.size)
-    np.maximum.at(of_row, rows, sizes)
-    np.maximum.at(of_column, columns, sizes)
-    real = (sizes > ROUNDING * of_row[rows]) | (sizes >= of_column[columns])
+    row_largest, column_largest = np.zeros(len(transcription.row_scale)), np.zeros(transcription.layout.size)
+    np.maximum.at(row_largest, rows, sizes)
+    np.maximum.at(column_largest, columns, sizes)
+    is_relevant = (sizes > ROUNDING * row_largest[rows]) | (sizes >= column_largest[columns])
     if by_name:
         row_ids, column_ids = _quantities(transcription)
         _, pair = np.unique(row_ids[rows] * (column_ids.max() + 1) + column_ids[columns], return_inverse=True)
-        of_pair = np.zeros(pair.max() + 1)
-        np.maximum.at(of_pair, pair, sizes)
-        real &= sizes >= of_pair[pair]
-    smallest, largest = int(np.where(real, sizes, np.inf).argmin()), int(sizes.argmax())
-    if not sizes[largest] > BAD * sizes[smallest]:
+        pair_largest = np.zeros(pair.max() + 1)
+        np.maximum.at(pair_largest, pair, sizes)
+        is_relevant &= sizes >= pair_largest[pair]
+    smallest, largest = int(np.where(is_relevant, sizes, np.inf).argmin()), int(sizes.argmax())
+    if not sizes[largest] > LARGEST_RATIO * sizes[smallest]:
         return Conditioning(float(sizes[smallest]), float(sizes[largest]))
     names = [
         f"{row_name(transcription, rows[k])} by {variable_name(transcription, columns[k])}" for k in (smallest, largest)

@@ -1,4 +1,4 @@
-"""Tables (`casadi.interpolant`) that a solution uses beyond their grid, where CasADi extrapolates without a word."""
+"""Tables (`casadi.interpolant`) that a solution uses beyond their grid, where CasADi extrapolates without a message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CALLS: WeakKeyDictionary[ProblemFunctions, list[list[Any]]] = WeakKeyDictionary
 
 
 def beyond_tables(reader: Reader, x: Floats, parameters: Floats) -> tuple[str, ...]:
-    """One warning for each argument of a table that variables `x` (n,), not scaled, lead beyond its grid."""
+    """A warning for each argument of a table that is beyond its grid at the unscaled variables `x` (n,)."""
     problem_functions = reader.problem_functions
     if problem_functions not in _CALLS:
         _CALLS[problem_functions] = _calls_of(problem_functions)
@@ -72,14 +72,14 @@ def _excursions(calls: Sequence[Any], symbols: Sequence[Any], arguments: Sequenc
         table_arguments = [call.dep(k) for k in range(call.n_dep())]
         function = ca.Function("arguments", list(symbols), [ca.vertcat(*table_arguments)])
         values = np.asarray(function.map(arguments[0].shape[1])(*arguments), dtype=np.float64)
-        for axis, argument, at in zip(grid(call.which_function()), table_arguments, values, strict=False):
+        for axis, argument, argument_values in zip(grid(call.which_function()), table_arguments, values, strict=False):
             low, high = axis[0], axis[-1]
-            over = np.maximum(low - at, at - high)
-            worst = int(np.argmax(over))
-            if over[worst] > _ROUNDING * (high - low):
+            excess = np.maximum(low - argument_values, argument_values - high)
+            worst = int(np.argmax(excess))
+            if excess[worst] > _ROUNDING * (high - low):
                 text = (
                     f"the table '{call.which_function().name()}', whose grid of"
                     f" {part_text(argument) or 'an argument'} is from {low:.6g} to {high:.6g}, is extrapolated"
-                    f" to {at[worst]:.6g}"
+                    f" to {argument_values[worst]:.6g}"
                 )
                 yield text, worst

@@ -149,11 +149,8 @@ def _plant_loops(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping
     inner_loop = _structured(inner, inner_measures, inner_measures, inner.response, inner.parts)
     outer = loop.outer_margins() if measures.stable[0] else None
     outer_loop = _structured(loop, measures, outer, loop.outer_response, loop.outer_parts)
-    return {
-        **closed_loops,
-        "inner": inner_loop,
-        "outer": replace(outer_loop, noise_gain=np.nan),
-    }  # the noise gain is that of the plant's command
+    outer_loop = replace(outer_loop, noise_gain=np.nan)  # that of the plant's command is of the whole loop
+    return {**closed_loops, "inner": inner_loop, "outer": outer_loop}
 
 
 def _continuous(loop: Loop) -> AnalysedLoop:
@@ -249,7 +246,7 @@ def loop_sensitivity(
     )
 
 
-LoopsByScenario = Mapping[tuple[str, int], AnalysedLoop]
+LoopTable = Mapping[tuple[str, int], AnalysedLoop]
 
 
 def _limit(result: Result, name: str) -> float | None:
@@ -287,12 +284,7 @@ def _findings(
 
 
 def _loop_figures(
-    result: Result,
-    loop: str,
-    designs: Mapping[str, int],
-    loops_of_designs: LoopsByScenario,
-    limit: float | None,
-    kind: str,
+    result: Result, loop: str, designs: Mapping[str, int], loops_of_designs: LoopTable, limit: float | None, kind: str
 ) -> list[Figure]:
     """Both figures of one loop; none if it is unstable in all scenarios. `kind` is the limit's label in the legend."""
     scenario_numbers = worst_first(loops_of_designs, len(result.problem.scenarios))
@@ -319,7 +311,7 @@ def _loop_figures(
     ]  # fmt: skip
 
 
-def worst_first(loops_of_designs: LoopsByScenario, count: int) -> list[int]:
+def worst_first(loops_of_designs: LoopTable, count: int) -> list[int]:
     """The scenarios that are drawn: of those with a stable loop the worst first, then the others in their order.
 
     The worst is that with the largest Ms; an unstable loop is worse than any.

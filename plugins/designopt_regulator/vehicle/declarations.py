@@ -60,15 +60,9 @@ class Conditions(TypedDict, total=False):
     rolling: Annotated[float, Q("", "coefficient of rolling resistance instead of the terrain's", ge=0)]
     turning: Annotated[float, Q("", "maximum coefficient of turning resistance instead of the terrain's", gt=0)]
     adhesion: Annotated[float, Q("", "coefficient of adhesion instead of the terrain's", gt=0)]
-    rolling_at: Annotated[
-        float, Q("", "position in the terrain's range of rolling resistance, 0 to 1", ge=0, le=1, sampled=(0, 1))
-    ]
-    turning_at: Annotated[
-        float, Q("", "position in the terrain's range of turning resistance, 0 to 1", ge=0, le=1, sampled=(0, 1))
-    ]
-    adhesion_at: Annotated[
-        float, Q("", "position in the terrain's range of adhesion, 0 to 1", ge=0, le=1, sampled=(0, 1))
-    ]
+    rolling_at: Annotated[float, Q("", "position in the terrain's range of 'rolling'", ge=0, le=1, sampled=(0, 1))]
+    turning_at: Annotated[float, Q("", "position in the terrain's range of 'turning'", ge=0, le=1, sampled=(0, 1))]
+    adhesion_at: Annotated[float, Q("", "position in the terrain's range of 'adhesion'", ge=0, le=1, sampled=(0, 1))]
 
 
 class LoopOutputs(TypedDict, total=False):
