@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.counts import plural
 from designopt_knee.gait_file import refused
 from designopt_knee.mistakes import LINKS_OF, Angles, apart, cause_of_contradiction, shapes_apart
 
@@ -20,6 +21,7 @@ _HIGHEST_HIP, _MILLIMETRES = 10.0, 300.0  # m: of a hip in other units; above, i
 _TO_AND_FRO = 0.5  # m: of a hip about its mean motion, in other units
 _OFF_SERIES, _SPIKE = {"deg": 4.0, "m": 0.02}, 4.0  # distance of one sample from the series, absolute and by the rms
 _INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
+_FEW = 0.15  # share of samples that differ because of a gap, not of their angle
 _RADIANS_SUSPECTED = 2.0  # deg: no angle of a leg that walks stays below it, except that of a fixed ankle
 _LARGEST_ANGLE = 720.0  # deg: beyond it a number marks a gap
 _CONSTANT = 1e-3  # deg: of an angle that was not recorded, or does not change
@@ -126,6 +128,13 @@ def check_angles(columns: Mapping[str, Floats], locations: Sequence[str]) -> tup
         upper, lower = LINKS_OF[joint]
         difference, links = apart(angles, joint), f"{upper}_deg - {lower}_deg"
         curves = _side_by_side(f"{joint}_deg", angles[joint], links, angles[upper] - angles[lower])
+        rows = np.flatnonzero(np.abs(difference) > _INCONSISTENT_ANGLE)
+        if len(rows) < _FEW * len(difference):
+            warnings.append(
+                f"gait: {joint}_deg differs from {links} by up to {np.abs(difference).max():.1f} deg in"
+                f" {plural(len(rows), 'sample')} from {locations[rows[0]]} on: is it an outlier, or a filled gap?"
+            )
+            continue
         question = (
             "is a sign reversed, or an angle measured from another posture?"
             if shapes_apart(angles, joint) > _INCONSISTENT_ANGLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 
 from designopt_recordings.files.names import name_and_unit
@@ -20,6 +21,7 @@ CYCLE_COLUMNS = (
 _COLUMN_OF = {column.rpartition("_")[0] or column: column for column in CYCLE_COLUMNS}
 #: Least likeness of a head to a missing column that it may mean (`difflib`): 'Knee Flex' has 0.62 to 'knee'.
 _LIKE = 0.6
+_SUFFIX = re.compile("_(m|s|deg)$")
 
 
 def cycle_column(head: str) -> tuple[str, float]:
@@ -47,7 +49,8 @@ def check_heads(heads: Sequence[str], columns: Sequence[str]) -> None:
         near = {column: head for column in missing if (head := _nearest_head(column, unknown))}
         hints = [f"'{head}' for {column}" for column, head in near.items()]
         message += f"; did you mean {', '.join(hints)}?" if hints else ""
-        message += f" The file has {_quoted(unknown)}" if unknown else ""
+        without_hint = [head for head in unknown if head not in near.values()]
+        message += f"; the file has {_quoted(without_hint)}" if without_hint else ""
     elif unknown or duplicates:
         message = f"column '{unknown[0]}' is unknown" if unknown else f"column '{duplicates[0]}' is there twice"
     else:
@@ -59,9 +62,8 @@ def _nearest_head(column: str, heads: Sequence[str]) -> str:
     """The head that may mean the `column`; "" without any."""
 
     def likeness(head: str) -> float:
-        names = (column, column.rpartition("_")[0] or column)
-        head_name = name_and_unit(head)[0].casefold()
-        return max(difflib.SequenceMatcher(None, name, head_name).ratio() for name in names)
+        base, head_base = (_SUFFIX.sub("", text) for text in (column, name_and_unit(head)[0].casefold()))
+        return difflib.SequenceMatcher(None, base, head_base).ratio()
 
     head = max(heads, key=likeness, default="")
     return head if head and likeness(head) >= _LIKE else ""

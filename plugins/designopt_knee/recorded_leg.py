@@ -34,6 +34,7 @@ _FITTING, _FACTORS = 8.5e-3, (0.6, 1.4)
 #: doubtful (recorded walks have 0.02 to 0.05), and factor between them, either way, from which on it is refused.
 _SPEED, _WRONG_SPEED = 0.12, 2.0
 _STILL = 2e-3  # m: of a hip that was not recorded; that of the bundled walk moves by 30 and 37 mm
+_LONGER = 1e-2  # m: from which on a straight leg is longer than the hip is high; the legs that fit are by 2 and 3 mm
 _NEAR = 5e-3  # m: a swing with a damper reaches what the recorded one has, and little more
 _KMH, _SAME_SPEED = 3.6, 0.2  # km/h in 1 m/s; relative difference of speeds that are the same in other units
 #: Distance of the cycle's beginning from heel strike, as a share of the cycle, from which on it is doubtful. In
@@ -118,7 +119,7 @@ def clearance_remarks(gait: Gait, g: Mapping[str, float], window: tuple[float, f
     leg = -float(linkage.straight_leg(g)["ankle"][1])
     link_length = leg - g["thigh_length"] - g["shank_length"]
     lengths = "foot_length and the other lengths"
-    if leg > hip_height.max():
+    if leg > hip_height.max() + _LONGER:
         lengths += (
             f": the straight leg of thigh_length, the linkage ({link_length:.3f} m) and shank_length is {leg:.3f} m"
             f" long, and the hip at most {hip_height.max():.3f} m high"

@@ -287,7 +287,11 @@ FILES_REFUSED = {
     "heads of a laboratory": (
         lambda text: text.replace(text.splitlines()[1], _LABORATORY),
         r"columns 'phase', 'time_s', 'hip_x_m', 'thigh_deg', 'knee_deg' are missing; did you mean 'Time \[s\]' for"
-        r" time_s, 'Thigh' for thigh_deg, 'Knee Flex \[deg\]' for knee_deg\? The file has 'Cycle \[%\]', 'Time",
+        r" time_s, 'Thigh' for thigh_deg, 'Knee Flex \[deg\]' for knee_deg\?; the file has 'Cycle \[%\]', 'AP",
+    ),
+    "head with another name": (
+        lambda text: text.replace("thigh_deg", "hip_deg"),
+        "column 'thigh_deg' is missing; the file has 'hip_deg'; the columns are",
     ),
     "head that is unknown": (lambda text: text.replace("knee_deg,", "knee_deg,hip,"), "column 'hip' is unknown"),
     "head twice": (

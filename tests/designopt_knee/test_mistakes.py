@@ -178,6 +178,13 @@ def test_lost_frames_and_filled_gaps_are_a_remark(
     assert "is it an outlier, the edge of a filled gap, or are frames missing there?" in warning
 
 
+def test_a_gap_in_a_single_column_is_no_angle_from_another_posture(gait: Gait) -> None:
+    knee = cycle(gait)["knee_deg"].copy()
+    knee[70] = 0.0
+    (warning, _) = read_gait(text_of({**cycle(gait), "knee_deg": knee})).warnings
+    assert "by up to 66.4 deg in 1 sample from sample 71 (line 73) on: is it an outlier, or a filled gap?" in warning
+
+
 def test_noise_of_one_stride_and_few_harmonics_are_none(gait: Gait) -> None:
     rng = np.random.default_rng(0)
     noise = {name: 0.6 * rng.normal(size=101) for name in ("thigh_deg", "knee_deg", "ankle_deg")}
