@@ -38,22 +38,23 @@ _REMEDIES = {
 }
 
 
-def with_limits(declaration: Declaration, mechanism: Mechanism) -> Declaration:
-    """`declaration` with the limits of the file as the usual ranges of the outputs that show whether they hold.
+def with_limits(declaration: Declaration, mechanism: Mechanism, share: float = _ROUND_OFF) -> Declaration:
+    """`declaration` with the limits of the file as the usual ranges of the outputs that show whether they hold, up to
+    the `share` of a limit.
 
     For a speed or an effort that is the peak, for a coordinate the maximum and the minimum; where the study has none of
     them, the mean or root mean square. Stops that yield at the ends of a range take its place.
     """
     outputs = dict(declaration.outputs)
     for signal, interval in _limits_of_signals(mechanism).items():
-        low, high = _wide_range(interval, _ROUND_OFF)
+        low, high = _wide_range(interval, share)
         ranges = {"max": (low, high), "min": (low, high), "mean": (low, high)}
         ranges |= dict.fromkeys(("peak", "rms"), (0.0, max(-low, high)))
         takes = {take for take in ranges if f"{signal}_{take}" in outputs}
         extremes = {"max", "min"} if signal in mechanism.tree.names else {"peak"}
         for take in takes & extremes or takes & {"peak", "max", "min"} or takes:
             output = outputs[f"{signal}_{take}"]
-            about = f"{output.description}; limits of the file"
+            about = f"{output.description}; limits of the file{f' and {share:.0%}' if share > _ROUNDED else ''}"
             outputs[f"{signal}_{take}"] = replace(output, description=about, usual=ranges[take])
     return replace(declaration, outputs=outputs)
 
