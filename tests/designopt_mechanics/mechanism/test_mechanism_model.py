@@ -301,7 +301,7 @@ frames:
             {"th": "10 + 60*sin(2*pi*time)", "lift": "0.1"},
             [
                 "motion: th goes from -50 to 70 rad, beyond its range of -1.571 to 1.396 rad, and has up to 377 rad/s,"
-                " beyond its largest speed of 4; are its values in degrees? They are in rad: multiply them by pi/180"
+                " beyond its largest speed of 4, and turns by up to 108 deg from one of 201 samples to the next; are its values in degrees? They are in rad: multiply them by pi/180"
             ],
         ),
         (
@@ -327,6 +327,20 @@ def test_a_motion_beyond_limits_of_the_file_is_a_remark_with_the_probable_cause(
     built = model(LIMITED, motion=motion)
     assert mistakes(built) == ""
     assert built.remarks({}) == notes
+
+
+@pytest.mark.parametrize(
+    ("motion", "settings", "turn"),
+    [
+        ("pi/2 + 2*pi*time/0.5", {"duration": 0.5}, ""),
+        ("pi/2 + 2*pi*time/0.5", {"duration": 100.0}, "up to 360 deg from one of 201"),  # 100 ms
+        ("90 + 360*time/0.5", {"duration": 0.5}, "up to 103.1 deg from one of 201"),  # degrees
+        ("90 + 360*time/0.5", {"duration": 0.5, "samples": 1001}, ""),
+    ],
+)
+def test_a_turn_that_the_samples_do_not_resolve_is_a_remark(motion: str, settings: dict[str, Any], turn: str) -> None:
+    notes = model(motion={"angle": motion}, **settings).remarks({})
+    assert [turn in note for note in notes] == [True] * bool(turn)
 
 
 def test_coordinates_that_keep_each_others_ranges_may_be_exchanged() -> None:
