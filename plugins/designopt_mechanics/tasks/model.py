@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,6 +15,7 @@ from designopt.collocation import ProblemError, TrajectoryProblem
 from designopt.lazy import casadi as ca
 from designopt.plugin import Declaration, InputFile, InvalidDesign, InvalidSetting, Quantity, closest, model
 from designopt.study.language.errors import StudyError
+from designopt_mechanics.body import Body, BodyError, inertia_tensor, is_number
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter
 from designopt_mechanics.mechanism.plausibility import body_notes
@@ -220,26 +221,34 @@ class MechanismModel:
         """All parameters by name: of the design, the scenario, or the file. Raises `InvalidDesign`."""
         values = self.mechanism.values
         values |= {n: float(v) for source in (scenario, design) for n, v in source.items() if n in values}
-        wrong = self._nonpositive_mass_message(values)
-        if wrong:
-            raise InvalidDesign(wrong)
+        try:
+            self._check_bodies(self.mechanism.column(values))
+        except BodyError as error:
+            raise InvalidDesign(str(error)) from None
         return values
 
-    def _nonpositive_mass_message(self, values: Mapping[str, float]) -> str:
-        """A sentence about a body whose mass or inertia is not positive."""
-        bodies = [f for f in self.mechanism.tree.frames if f.body is not None]
-        if not self.mechanism.parameters or not bodies:
-            return ""
-        masses = np.asarray(self._masses(self.mechanism.column(values)), dtype=np.float64).ravel()
-        for frame, mass in zip(bodies, masses, strict=True):
-            if not mass >= 0.0:
-                return f"the body of '{frame.name}' has the mass {mass:g} kg"
-        return ""
+    def _check_bodies(self, p: Sequence[float]) -> None:
+        """Raises `BodyError` for a body that parameters make one that cannot exist, as a file of such numbers."""
+        for (name, body), numbers in zip(
+            self._variable_bodies.items(), self._masses_and_inertias.call([p]), strict=True
+        ):
+            mass, *moments = np.asarray(numbers, dtype=np.float64).ravel()
+            try:
+                Body(mass, inertia=np.reshape(moments, (3, 3)), triangle=body.triangle)
+            except BodyError as error:
+                raise BodyError(f"the body of '{name}', {error.field}", error.message) from None
 
     @cached_property
-    def _masses(self) -> Any:
-        masses = [ca.SX(f.body.mass) for f in self.mechanism.tree.frames if f.body is not None]
-        return ca.Function("masses", [self.mechanism.p], [ca.vertcat(*masses)])
+    def _variable_bodies(self) -> dict[str, Body]:
+        """The bodies whose mass or inertia depends on parameters, by frame."""
+        bodies = {f.name: f.body for f in self.mechanism.tree.frames if f.body is not None}
+        return {name: body for name, body in bodies.items() if not (is_number(body.mass) and is_number(body.inertia))}
+
+    @cached_property
+    def _masses_and_inertias(self) -> Any:
+        """A function of the parameters: (10,) mass and inertia of each of these bodies."""
+        columns = [ca.vertcat(body.mass, ca.vec(inertia_tensor(body))) for body in self._variable_bodies.values()]
+        return ca.Function("bodies", [self.mechanism.p], [ca.densify(column) for column in columns])
 
 
 def _quantity(parameter: MechanismParameter) -> Quantity:

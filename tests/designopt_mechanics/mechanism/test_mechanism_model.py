@@ -45,8 +45,18 @@ def test_parameters_are_inputs_or_conditions_and_default_to_the_file() -> None:
     assert faster["angle_speed_mean"] == pytest.approx(2.0 * outputs["angle_speed_mean"], rel=1e-9)
     pushed, _ = built.evaluate({"load": -500.0}, {}, set())
     assert pushed["cut_meet_peak"] > 5.0 * outputs["cut_meet_peak"]
-    with pytest.raises(InvalidDesign, match=r"the body of 'crank' has the mass -0\.\d+ kg"):
+    with pytest.raises(InvalidDesign, match=r"the body of 'crank', mass: -0\.\d+ kg is not a mass"):
         built.evaluate({"crank": -0.06}, {}, set())
+
+
+def test_a_parameter_that_makes_an_inertia_of_no_body_is_an_invalid_design() -> None:
+    text = LIMITED.replace("inertia: 0.09", "inertia: [0.001, 0.09, moment]") + "parameters: {moment: 0.09}\n"
+    built = model(text, motion={"th": "0.1", "lift": "0.1"}, samples=3)
+    assert built.evaluate({"moment": 0.091}, {}, set())
+    with pytest.raises(InvalidDesign, match=r"the body of 'arm', inertia: no body has the principal moments 0\.001, 0"):
+        built.evaluate({"moment": 0.2}, {}, set())
+    with pytest.raises(InvalidDesign, match=r"the body of 'arm', inertia: has the negative principal moment -0\.09"):
+        built.evaluate({"moment": -0.09}, {}, set())
 
 
 def test_a_study_stays_within_the_ranges_of_the_file_and_drives_by_plain_numbers(tmp_path: Path) -> None:
@@ -301,7 +311,8 @@ frames:
             {"th": "10 + 60*sin(2*pi*time)", "lift": "0.1"},
             [
                 "motion: th goes from -50 to 70 rad, beyond its range of -1.571 to 1.396 rad, and has up to 377 rad/s,"
-                " beyond its largest speed of 4, and turns by up to 108 deg from one of 201 samples to the next; are its values in degrees? They are in rad: multiply them by pi/180"
+                " beyond its largest speed of 4, and turns by up to 108 deg from one of 201 samples to"
+                " the next; are its values in degrees? They are in rad: multiply them by pi/180"
             ],
         ),
         (
