@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import field, fields, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import Declaration, InputFile, InvalidDesign, InvalidSetting, Quantity, closest, model
 from designopt.study.language.errors import StudyError
 from designopt_mechanics.body import Body, BodyError, inertia_tensor, is_number
+from designopt_mechanics.functions.formula import Formula
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter
 from designopt_mechanics.mechanism.plausibility import body_notes
@@ -30,6 +31,9 @@ from designopt_mechanics.tasks.task import MechanismTask, TaskSettings
 from designopt_mechanics.tasks.tensions import SharingSection
 from designopt_mechanics.tasks.trajectory import ProgramSection, TrajectoryTask
 from designopt_mechanics.tree import TreeError
+
+if TYPE_CHECKING:
+    from designopt.study.study import DesignVariable
 
 TASKS: Mapping[str, Any] = {
     "inverse_dynamics": InverseDynamicsTask,
@@ -179,6 +183,15 @@ class MechanismModel:
         for name, readers in _READERS.items():
             if self.task not in readers and getattr(self, name) != getattr(defaults, name):
                 yield InvalidSetting(name, f"has no effect in the task {self.task}: it is for {' and '.join(readers)}")
+
+    def check_space(self, parameters: Mapping[str, DesignVariable]) -> Iterator[InvalidSetting]:
+        """Parameters that a study varies and that neither the file nor a formula of the settings uses."""
+        formulas = (Formula(str(text)) for text in (*self.motion.values(), *self.drives.values()))
+        names_in_formulas = {name for formula in formulas for name in formula.coordinates}
+        for name, parameter in parameters.items():
+            if name in {*self.mechanism.unused_parameters} - names_in_formulas and parameter.kind != "fixed":
+                text = f"no number and no formula of {self.file.name} or of the model's settings uses it"
+                yield InvalidSetting(name, f"{text}, so it would change nothing")
 
     def declares(self) -> Declaration:
         """The parameters of the file as inputs and conditions, and the outputs and arrays of the task."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from designopt_mechanics.mechanism.equations import mechanism_system
 from designopt_mechanics.mechanism.loops import LoopSolver
+from designopt_mechanics.model_file.reading import read
 from designopt_mechanics.model_file.wire_arms import WireArms
 from designopt_mechanics.tasks.model import MechanismModel
 
@@ -80,6 +81,30 @@ solver: {use: sobol, samples: 2}
         model(task="simulation", drives={"angle": effort}, duration=0.1, samples=3) for effort in (5.0, "5")
     )
     assert plain.evaluate({}, {}, set())[0] == quoted.evaluate({}, {}, set())[0]
+
+
+def test_a_parameter_that_changes_nothing_is_no_design_variable(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(SLIDER + "points: {end: {on: rod, at: [0.5*rod, 0, 0]}}\n")
+    study = """study: idle
+model: {use: mechanism, file: m.yaml, task: kinematics, grid: {over: {angle: {low: 0, high: 6, points: 3}}}}
+space: {turn: {low: 0.2, high: 0.3, unit: s}, rod: {low: 200, high: 300, unit: mm}}
+solver: {use: sobol, samples: 2}
+"""
+    (tmp_path / "study.yaml").write_text(study)
+    with pytest.raises(
+        StudyError, match=r"study.yaml:3:\d+: .*formula of m.yaml or of .* it would change nothing"
+    ) as raised:
+        study_from_file(tmp_path / "study.yaml")
+    assert len(raised.value.issues) == 1
+    (tmp_path / "study.yaml").write_text(study.replace("turn: {low: 0.2, high: 0.3, unit: s}", "turn: 0.3 s"))
+    assert study_from_file(tmp_path / "study.yaml")
+    motion = study.replace("kinematics", "inverse_dynamics").replace("grid", "motion")
+    (tmp_path / "study.yaml").write_text(
+        motion.replace("over: {angle: {low: 0, high: 6, points: 3}}", "angle: 2*time/turn")
+    )
+    assert study_from_file(tmp_path / "study.yaml")
+    every = read((FILES.parents[1] / "tests/designopt_mechanics/mechanism/every_entry.yaml").read_bytes(), "every.yaml")
+    assert every.unused_parameters == ()
 
 
 def test_a_table_of_motion_gives_the_forces_of_its_formula() -> None:
