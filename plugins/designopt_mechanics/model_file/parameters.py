@@ -108,6 +108,8 @@ def _parameter(name: str, at: LocatedNode) -> MechanismParameter:
         value = entries["value"].number(unit, certain=True)
     low = entries["low"].number(unit, certain="unit" in entries) if "low" in entries else -np.inf
     high = entries["high"].number(unit, certain="unit" in entries) if "high" in entries else np.inf
+    if low > high:
+        raise entries["low"].wrong(f"low: {low:g} exceeds high: {high:g}")
     if not low <= value <= high:
         raise entries["value"].wrong(f"{value:g} is not within {low:g} to {high:g}")
     return MechanismParameter(name, unit, value, low, high, entries["why"].word() if "why" in entries else "")

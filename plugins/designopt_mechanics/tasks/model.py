@@ -19,7 +19,7 @@ from designopt_mechanics.body import Body, BodyError, inertia_tensor, is_number
 from designopt_mechanics.functions.formula import Formula
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter
-from designopt_mechanics.mechanism.plausibility import body_notes
+from designopt_mechanics.mechanism.plausibility import plausibility_notes
 from designopt_mechanics.model_file.reading import read
 from designopt_mechanics.robot_files.reading import is_robot_file, read_robot
 from designopt_mechanics.robot_files.xml import ModelError
@@ -145,13 +145,13 @@ class MechanismModel:
         return task
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """Sentences on what the robot file has and the mechanism lacks, on improbable bodies, on the motion and its
+        """Sentences on what the robot file has and the mechanism lacks, on improbable numbers, on the motion and its
         table."""
         is_robot = is_robot_file(self.file.content)
         omissions = read_robot(self.file.content, self.file.name).omissions if is_robot else ()
         numbers = self._numbers({}, conditions)
         notes = self._task.notes(numbers) if isinstance(self._task, InverseDynamicsTask) else ()
-        of_file = [*omissions, *body_notes(self.mechanism, numbers)]
+        of_file = [*omissions, *plausibility_notes(self.mechanism, numbers)]
         return [*(f"{self.file.name}: {note}" for note in of_file), *notes]
 
     def check(self) -> Iterator[InvalidSetting]:

@@ -467,3 +467,22 @@ def test_a_body_with_an_improbable_mass_or_inertia_is_a_remark(
     motion = {"shoulder": "0", "elbow": "0"} if text is ARM else {"th": "0", "lift": "0"}
     built = model(text.replace(stated, wrong, 1), motion=motion)
     assert built.remarks({}) == ([] if note is None else [f"m.yaml: {note}"])
+
+
+@pytest.mark.parametrize(
+    ("spring", "note"),
+    [
+        ("points: [{on: ground, at: [0, 0.2, 0]}, {on: arm, at: [0.2, 0, 0]}], stiffness: 100, rest: 1", None),
+        (
+            "points: [{on: ground, at: [0, 0.2, 0]}, {on: arm, at: [0.2, 0, 0]}], stiffness: 100, rest: 150",
+            "spring 'balance': its rest length is 150 m in a mechanism of 0.7 m; is it in mm?",
+        ),
+        (
+            "points: [{on: ground, at: [0, 20, 0]}, {on: arm, at: [0.2, 0, 0]}], stiffness: 100, rest: 0",
+            "'balance': its point on 'ground' is at 20 m in a mechanism of 0.7 m; is it in cm?",
+        ),
+    ],
+)
+def test_a_length_of_a_spring_far_beyond_the_mechanism_is_a_remark(spring: str, note: str | None) -> None:
+    built = model(f"{LIMITED}springs: {{balance: {{{spring}}}}}\n", motion={"th": "0", "lift": "0"})
+    assert built.remarks({}) == ([] if note is None else [f"m.yaml: {note}"])
