@@ -132,7 +132,9 @@ class MechanismModel:
             at = f"{self.file.name}:{error.line}:{error.column}: {error.path}"
             raise InvalidSetting("file", f"{at}: {error.message}") from None
         except StudyError as error:
-            messages = [f"{i.file}:{i.line}:{i.column}: {i.path}: {i.message}" for i in error.issues[:5]]
+            messages = [
+                f"{i.file}:{i.line}:{i.column}: {f'{i.path}: ' if i.path else ''}{i.message}" for i in error.issues[:5]
+            ]
             raise InvalidSetting("file", "; ".join(messages)) from None
         except ValueError as error:
             raise InvalidSetting("set", str(error)) from None

@@ -35,6 +35,7 @@ from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
+from designopt_mechanics.model_file.nodes import TURN
 from designopt_mechanics.tasks.limits import with_limits
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles, refuse_redundant, refuse_structure
@@ -321,7 +322,12 @@ class TrajectoryTask:
             raise ValueError(f"{side}: {error}") from None
         for c, value in zip(self.mechanism.tree.coordinates, posture, strict=True):
             if not c.low - _WITHIN <= value <= c.high + _WITHIN:
-                raise ValueError(f"{side}: {c.name} = {value:.6g} is outside its range {c.low:g} to {c.high:g}")
+                is_degrees = c.unit == "rad" and c.low <= math.radians(value) <= c.high and abs(value) > TURN
+                hint = f"; is it in degrees? Write {value:.6g} deg" if is_degrees else ""
+                unit = "" if c.unit == "1" else f" {c.unit}"
+                raise ValueError(
+                    f"{side}: {c.name} = {value:.6g}{unit} is outside its range {c.low:g} to {c.high:g}{unit}{hint}"
+                )
         return posture
 
     def _side_coordinates(self, side: str, posture: Floats) -> dict[str, float]:

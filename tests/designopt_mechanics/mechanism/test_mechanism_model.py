@@ -212,6 +212,12 @@ def test_settings_that_do_not_fit_are_errors_with_the_way_out(settings: dict[str
     assert message in mistakes(model(**settings))
 
 
+def test_a_mistake_of_the_whole_file_has_no_empty_name() -> None:
+    assert "m.yaml:2:1: bodies with mass need a 'gravity'" in mistakes(
+        model(SLIDER.replace("gravity: [0, -9.81, 0]\n", ""))
+    )
+
+
 def test_forces_by_least_squares_are_marked_and_refused_otherwise() -> None:
     """The four-bar with a second rocker on the same pins, and a pin between the two: one too many."""
     text = (FILES / "four_bar.yaml").read_text()
