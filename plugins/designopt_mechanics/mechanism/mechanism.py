@@ -98,7 +98,7 @@ class Mechanism:
     `drives` (efforts by coordinate) are functions of the scope; `laws` act along coordinates.
     `reaches` are gaps (m) of joint functions that close loops: positive where they cannot. `couplers` states that
     joint functions which no meet explains act within joints. Positions, masses and constants may be expressions of the
-    symbols of `parameters`.
+    symbols of `parameters`, of which `unused_parameters` are in no number and no formula of the file.
     """
 
     tree: Tree
@@ -119,6 +119,7 @@ class Mechanism:
     clearances: Mapping[str, Clearance] = field(default_factory=dict)
     angles: Mapping[str, LineAngle] = field(default_factory=dict)
     couplers: bool = False
+    unused_parameters: tuple[str, ...] = ()
     title: str = ""
     time: Any = None
 

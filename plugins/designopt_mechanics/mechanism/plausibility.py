@@ -1,16 +1,17 @@
-"""Masses and inertias of bodies that are probably in another unit."""
+"""Masses and inertias of bodies, lengths of springs and wires, that are probably in another unit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from designopt.arrays import Floats
 from designopt.lazy import casadi as ca
-from designopt_mechanics.body import DENSEST, NO_INERTIA, Body, inertia_tensor
+from designopt_mechanics.body import DENSEST, NO_INERTIA, Body, inertia_tensor, is_number
 from designopt_mechanics.mechanism.mechanism import Mechanism
+from designopt_mechanics.springs import Spring
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point, values_of
 
@@ -20,15 +21,45 @@ _WIDE, _LENGTH = 10.0, 1.0
 _HEAVY, _HEAVIER = 500.0, 50.0
 #: One kg m^2 in units of data sheets and of programs for drawings.
 _UNITS = {"kg cm^2": 1e4, "kg mm^2": 1e6}
+#: One m in units of drawings.
+_LENGTHS = {"cm": 1e2, "mm": 1e3}
 
 
-def body_notes(mechanism: Mechanism, numbers: Mapping[str, float]) -> Iterator[str]:
-    """A note for each body that moves whose mass or inertia is improbable at these parameters: a radius of gyration
-    beyond the mechanism, a mass in less space than any material needs, a mass far above that of all other bodies."""
+def plausibility_notes(mechanism: Mechanism, numbers: Mapping[str, float]) -> Iterator[str]:
+    """A note for each body that moves whose mass or inertia is improbable at these parameters, and for each rest length
+    and point of a spring or wire that is far beyond the mechanism."""
     moving = _moving_bodies(mechanism)
-    if not moving:
-        return
-    size, masses, inertias = _size_and_masses(mechanism, moving, numbers)
+    if moving:
+        size, masses, inertias = _size_and_masses(mechanism, moving, numbers)
+        yield from _body_notes(moving, size, masses, inertias)
+        yield from _length_notes(mechanism, size, numbers)
+
+
+def _length_notes(mechanism: Mechanism, size: float, numbers: Mapping[str, float]) -> Iterator[str]:
+    lengths = {f"spring '{s.wire.name}': its rest length": s.rest for s in mechanism.springs if isinstance(s, Spring)}
+    for wire in (*mechanism.wires, *(spring.wire for spring in mechanism.springs)):
+        lengths |= {
+            f"'{wire.name}': its point on '{point.frame}'": ca.norm_2(
+                ca.SX(ca.DM(position) if is_number(position) else position)
+            )
+            for point in wire.points
+            for position in [point.position]
+        }
+    function = ca.Function("lengths", [mechanism.p], [ca.vertcat(ca.SX(0, 1), *lengths.values())])
+    values = np.asarray(function(mechanism.column(numbers)), dtype=np.float64).ravel()
+    for name, length in zip(lengths, values, strict=True):
+        if length > max(_WIDE * size, _LENGTH) and size > 0.0:
+            units = [unit for unit, factor in _LENGTHS.items() if length / factor <= size]
+            verb = "is" if name.endswith("length") else "is at"
+            yield (
+                f"{name} {verb} {length:.4g} m in a mechanism of {size:.3g} m;"
+                f" {f'is it in {units[0]}?' if units else 'check its unit'}"
+            )
+
+
+def _body_notes(moving: Mapping[str, Body], size: float, masses: Floats, inertias: Sequence[Floats]) -> Iterator[str]:
+    """Notes on a radius of gyration beyond the mechanism, a mass in less space than any material needs, and a mass far
+    above that of all other bodies."""
     for (name, body), mass, inertia in zip(moving.items(), masses, inertias, strict=True):
         largest, remaining_mass = float(inertia.max()), float(masses.sum() - mass)
         if not (mass > 0.0 and size > 0.0):

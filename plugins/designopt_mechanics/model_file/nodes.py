@@ -18,7 +18,7 @@ from designopt_mechanics.body import is_number
 T = TypeVar("T")
 Vector3 = tuple[float, float, float]
 #: A larger angle (rad) states its unit: most such numbers are degrees. 6.2832 and 6.284 are a turn.
-_TURN = 6.29
+TURN = 6.29
 
 
 class VariableNumbers(Protocol):
@@ -129,7 +129,7 @@ class LocatedNode:
             raise self.wrong(str(error) or "the number is too large") from None
         if not math.isfinite(number):
             raise self.wrong(f"must be a finite number, not {number}")
-        if unit == "rad" and amount.unit is None and not certain and abs(number) > _TURN:
+        if unit == "rad" and amount.unit is None and not certain and abs(number) > TURN:
             raise self.wrong(
                 f"{number:g} without a unit is in rad, more than a turn: "
                 f"write {number:g} deg, or {number:g} rad if it is meant"

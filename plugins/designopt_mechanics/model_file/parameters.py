@@ -30,13 +30,14 @@ class FileParameters:
     """The `parameters` of a file by name, and the names of those that a study adds by path in `by_path`.
 
     With `symbolic` a number that uses them is an expression of their symbols, else it has their values. `paths` are
-    those of all numbers that can vary.
+    those of all numbers that can vary, `used_names` those in its numbers and formulas.
     """
 
     by_path: Mapping[Path, str] = field(default_factory=dict)
     symbolic: bool = False
     parameters: dict[str, MechanismParameter] = field(default_factory=dict)
     paths: dict[str, None] = field(default_factory=dict)
+    used_names: set[str] = field(default_factory=set)
 
     def read(self, at: LocatedNode) -> None:
         """The section ``parameters`` of a file."""
@@ -65,6 +66,7 @@ class FileParameters:
             if name not in self.parameters:
                 hint = nearest_or_all(name, self.parameters)
                 raise at.wrong(f"no parameter '{name}'{hint}", part=(text.find(name), len(name)))
+        self.used_names.update(formula.coordinates)
         parameter = self.parameters.get(text.strip())
         if parameter is not None and parameter.unit:  # without a unit it has that of its place
             try:
@@ -81,6 +83,7 @@ class FileParameters:
 
     def _by_path(self, at: LocatedNode, unit: str) -> Any:
         name = self.by_path[at.path]
+        self.used_names.add(name)
         if name not in self.parameters:
             self.parameters[name] = MechanismParameter(name, unit, at.number(unit))
         return self.parameters[name].symbol if self.symbolic else self.parameters[name].value
@@ -105,6 +108,8 @@ def _parameter(name: str, at: LocatedNode) -> MechanismParameter:
         value = entries["value"].number(unit, certain=True)
     low = entries["low"].number(unit, certain="unit" in entries) if "low" in entries else -np.inf
     high = entries["high"].number(unit, certain="unit" in entries) if "high" in entries else np.inf
+    if low > high:
+        raise entries["low"].wrong(f"low: {low:g} exceeds high: {high:g}")
     if not low <= value <= high:
         raise entries["value"].wrong(f"{value:g} is not within {low:g} to {high:g}")
     return MechanismParameter(name, unit, value, low, high, entries["why"].word() if "why" in entries else "")

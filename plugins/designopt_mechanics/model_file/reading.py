@@ -158,6 +158,7 @@ def _mechanism(at: LocatedNode, findings: Findings, parameters: FileParameters) 
         "points": points, "clearances": clearances, "angles": angles,
         "reaches": {name: dyad.gap for name, dyad in dyads.items()},
         "couplers": entries["couplers"].flag() if "couplers" in entries else False,
+        "unused_parameters": tuple(name for name in parameters.parameters if name not in parameters.used_names),
         "title": entries["title"].word() if "title" in entries else "",
     }  # fmt: skip
     tree_parts = (tuple(scope.coordinates.values()), tuple(frames.values()))
@@ -191,7 +192,7 @@ def _scope(
                 raise entry.wrong(f"the name '{name}' is used twice: for a coordinate, parameter or function")
             if name == "time":
                 raise entry.wrong("'time' is the time in s; choose another name")
-    return FileScope(names, parameters.scope(), {}, tuple(function_names))
+    return FileScope(names, parameters.scope(), {}, tuple(function_names), parameters.used_names)
 
 
 def _functions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from designopt.study.language.findings import nearest_or_all
@@ -51,12 +51,13 @@ class ScopedFormula:
 @dataclass(frozen=True, eq=False)
 class FileScope:
     """The `coordinates` and `parameters` of a file, its `functions`, which reading fills, and the `function_names` of
-    those to come."""
+    those to come, the `used_names` of its formulas."""
 
     coordinates: Mapping[str, Coordinate]
     parameters: Mapping[str, Any]
     functions: dict[str, Any]
     function_names: tuple[str, ...] = ()
+    used_names: set[str] = field(default_factory=set)
 
     @property
     def names(self) -> list[str]:
@@ -81,4 +82,5 @@ class FileScope:
             if name not in possible:
                 hint = nearest_or_all(name, possible)
                 raise at.wrong(f"no coordinate '{name}'{hint}", part=(max(0, text.find(name)), len(name)))
+        self.used_names.update(formula.coordinates)
         return ScopedFormula(formula, self)

@@ -10,6 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt_mechanics.body import Body
+from designopt_mechanics.model_file.nodes import TURN
 from designopt_mechanics.motions import Motion, Rotate, Slide
 from designopt_mechanics.robot_files.parts import (
     LocalPose,
@@ -149,6 +150,8 @@ def _coordinate(parts: RobotParts, joint: Element, ratio: float) -> str:
                 low, high = -math.inf, math.inf
             elif not low < high:
                 raise limit.error(f"lower {low:g} is not below upper {high:g}")
+            elif kind == "revolute" and max(-low, high) > TURN:
+                parts.omit(limit, f"{low:g} to {high:g} rad are more than a turn: are they in degrees?")
     elif kind != "continuous":
         raise joint.error("has no <limit>, which URDF requires of revolute and prismatic joints")
     if (dynamics := joint.find("dynamics")) is not None:

@@ -23,6 +23,12 @@ _ROUNDED, _ROUND_OFF = 1e-3, 1e-6
 _EVERYWHERE = (-math.inf, math.inf)
 #: How far beyond its range, as a multiple of it, a motion is that may be in another unit.
 _FAR = 3.0
+#: A rotation (rad) from one sample to the next beyond which the samples miss the motion between.
+_LARGEST_STEP = math.pi / 6.0
+_STEP_REMEDY = (
+    "are its values in degrees (they are in rad: multiply them by pi/180), or is the time in another unit (s)? Else"
+    " take more samples"
+)
 #: The factors that may bring a motion within its limits, with their meanings, by the unit of the coordinate.
 _REMEDIES = {
     "rad": (
@@ -38,22 +44,23 @@ _REMEDIES = {
 }
 
 
-def with_limits(declaration: Declaration, mechanism: Mechanism) -> Declaration:
-    """`declaration` with the limits of the file as the usual ranges of the outputs that show whether they hold.
+def with_limits(declaration: Declaration, mechanism: Mechanism, share: float = _ROUND_OFF) -> Declaration:
+    """`declaration` with the limits of the file as the usual ranges of the outputs that show whether they hold, up to
+    the `share` of a limit.
 
     For a speed or an effort that is the peak, for a coordinate the maximum and the minimum; where the study has none of
     them, the mean or root mean square. Stops that yield at the ends of a range take its place.
     """
     outputs = dict(declaration.outputs)
     for signal, interval in _limits_of_signals(mechanism).items():
-        low, high = _wide_range(interval, _ROUND_OFF)
+        low, high = _wide_range(interval, share)
         ranges = {"max": (low, high), "min": (low, high), "mean": (low, high)}
         ranges |= dict.fromkeys(("peak", "rms"), (0.0, max(-low, high)))
         takes = {take for take in ranges if f"{signal}_{take}" in outputs}
         extremes = {"max", "min"} if signal in mechanism.tree.names else {"peak"}
         for take in takes & extremes or takes & {"peak", "max", "min"} or takes:
             output = outputs[f"{signal}_{take}"]
-            about = f"{output.description}; limits of the file"
+            about = f"{output.description}; limits of the file{f' and {share:.0%}' if share > _ROUNDED else ''}"
             outputs[f"{signal}_{take}"] = replace(output, description=about, usual=ranges[take])
     return replace(declaration, outputs=outputs)
 
@@ -71,8 +78,9 @@ def _limits_of_signals(mechanism: Mechanism) -> dict[str, Interval]:
 
 
 def limit_notes(mechanism: Mechanism, names: Sequence[str], values: Floats, rates: Floats) -> Iterator[str]:
-    """A note for each coordinate of `names` whose `values` (n, f) in rad or m leave its range, or whose `rates` (n, f)
-    exceed its largest speed, with the probable cause: degrees, another unit, the opposite sign, exchanged curves."""
+    """A note for each coordinate of `names` whose `values` (n, f) in rad or m leave its range or turn by more than 30
+    deg from one sample to the next, or whose `rates` (n, f) exceed its largest speed, with the probable cause: degrees,
+    another unit, the opposite sign, exchanged curves."""
     coordinates = {c.name: c for c in mechanism.tree.coordinates}
     ranges = {name: (coordinates[name].low, coordinates[name].high) for name in names}
     curves = dict(zip(names, values.T, strict=True))
@@ -87,6 +95,11 @@ def limit_notes(mechanism: Mechanism, names: Sequence[str], values: Floats, rate
             )
         if not _is_within(rate, (-largest, largest)):
             violations.append(f"has up to {np.abs(rate).max():.4g} {unit}/s, beyond its largest speed of {largest:.4g}")
+        step = float(np.abs(np.diff(curve)).max()) if unit == "rad" else 0.0
+        if step > _LARGEST_STEP:
+            violations.append(
+                f"turns by up to {math.degrees(step):.4g} deg from one of {len(curve)} samples to the next"
+            )
         if not violations:
             continue
         is_far = float(np.abs(curve).max()) > _FAR * max(abs(low), abs(high))
@@ -102,7 +115,9 @@ def limit_notes(mechanism: Mechanism, names: Sequence[str], values: Floats, rate
             for factor, remedy in _REMEDIES[unit]
             if (factor < 0.0 or is_far) and _is_within(factor * curve, ranges[name])
         ]
-        remedy = f"; {remedies[0]}" if beyond_range and remedies else ""
+        if not (beyond_range and remedies):
+            remedies = [_STEP_REMEDY] if step > _LARGEST_STEP else []
+        remedy = f"; {remedies[0]}" if remedies else ""
         yield f"motion: {name} {', and '.join(violations)}{remedy}"
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import field, fields, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from designopt.collocation import ProblemError, TrajectoryProblem
 from designopt.lazy import casadi as ca
 from designopt.plugin import Declaration, InputFile, InvalidDesign, InvalidSetting, Quantity, closest, model
 from designopt.study.language.errors import StudyError
+from designopt_mechanics.body import Body, BodyError, inertia_tensor, is_number
+from designopt_mechanics.functions.formula import Formula
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParameter
-from designopt_mechanics.mechanism.plausibility import body_notes
+from designopt_mechanics.mechanism.plausibility import plausibility_notes
 from designopt_mechanics.model_file.reading import read
 from designopt_mechanics.robot_files.reading import is_robot_file, read_robot
 from designopt_mechanics.robot_files.xml import ModelError
@@ -29,6 +31,9 @@ from designopt_mechanics.tasks.task import MechanismTask, TaskSettings
 from designopt_mechanics.tasks.tensions import SharingSection
 from designopt_mechanics.tasks.trajectory import ProgramSection, TrajectoryTask
 from designopt_mechanics.tree import TreeError
+
+if TYPE_CHECKING:
+    from designopt.study.study import DesignVariable
 
 TASKS: Mapping[str, Any] = {
     "inverse_dynamics": InverseDynamicsTask,
@@ -127,7 +132,9 @@ class MechanismModel:
             at = f"{self.file.name}:{error.line}:{error.column}: {error.path}"
             raise InvalidSetting("file", f"{at}: {error.message}") from None
         except StudyError as error:
-            messages = [f"{i.file}:{i.line}:{i.column}: {i.path}: {i.message}" for i in error.issues[:5]]
+            messages = [
+                f"{i.file}:{i.line}:{i.column}: {f'{i.path}: ' if i.path else ''}{i.message}" for i in error.issues[:5]
+            ]
             raise InvalidSetting("file", "; ".join(messages)) from None
         except ValueError as error:
             raise InvalidSetting("set", str(error)) from None
@@ -140,13 +147,13 @@ class MechanismModel:
         return task
 
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """Sentences on what the robot file has and the mechanism lacks, on improbable bodies, on the motion and its
+        """Sentences on what the robot file has and the mechanism lacks, on improbable numbers, on the motion and its
         table."""
         is_robot = is_robot_file(self.file.content)
         omissions = read_robot(self.file.content, self.file.name).omissions if is_robot else ()
         numbers = self._numbers({}, conditions)
         notes = self._task.notes(numbers) if isinstance(self._task, InverseDynamicsTask) else ()
-        of_file = [*omissions, *body_notes(self.mechanism, numbers)]
+        of_file = [*omissions, *plausibility_notes(self.mechanism, numbers)]
         return [*(f"{self.file.name}: {note}" for note in of_file), *notes]
 
     def check(self) -> Iterator[InvalidSetting]:
@@ -178,6 +185,15 @@ class MechanismModel:
         for name, readers in _READERS.items():
             if self.task not in readers and getattr(self, name) != getattr(defaults, name):
                 yield InvalidSetting(name, f"has no effect in the task {self.task}: it is for {' and '.join(readers)}")
+
+    def check_space(self, parameters: Mapping[str, DesignVariable]) -> Iterator[InvalidSetting]:
+        """Parameters that a study varies and that neither the file nor a formula of the settings uses."""
+        formulas = (Formula(str(text)) for text in (*self.motion.values(), *self.drives.values()))
+        names_in_formulas = {name for formula in formulas for name in formula.coordinates}
+        for name, parameter in parameters.items():
+            if name in {*self.mechanism.unused_parameters} - names_in_formulas and parameter.kind != "fixed":
+                text = f"no number and no formula of {self.file.name} or of the model's settings uses it"
+                yield InvalidSetting(name, f"{text}, so it would change nothing")
 
     def declares(self) -> Declaration:
         """The parameters of the file as inputs and conditions, and the outputs and arrays of the task."""
@@ -220,26 +236,34 @@ class MechanismModel:
         """All parameters by name: of the design, the scenario, or the file. Raises `InvalidDesign`."""
         values = self.mechanism.values
         values |= {n: float(v) for source in (scenario, design) for n, v in source.items() if n in values}
-        wrong = self._nonpositive_mass_message(values)
-        if wrong:
-            raise InvalidDesign(wrong)
+        try:
+            self._check_bodies(self.mechanism.column(values))
+        except BodyError as error:
+            raise InvalidDesign(str(error)) from None
         return values
 
-    def _nonpositive_mass_message(self, values: Mapping[str, float]) -> str:
-        """A sentence about a body whose mass or inertia is not positive."""
-        bodies = [f for f in self.mechanism.tree.frames if f.body is not None]
-        if not self.mechanism.parameters or not bodies:
-            return ""
-        masses = np.asarray(self._masses(self.mechanism.column(values)), dtype=np.float64).ravel()
-        for frame, mass in zip(bodies, masses, strict=True):
-            if not mass >= 0.0:
-                return f"the body of '{frame.name}' has the mass {mass:g} kg"
-        return ""
+    def _check_bodies(self, p: Sequence[float]) -> None:
+        """Raises `BodyError` for a body that parameters make one that cannot exist, as a file of such numbers."""
+        for (name, body), numbers in zip(
+            self._variable_bodies.items(), self._masses_and_inertias.call([p]), strict=True
+        ):
+            mass, *moments = np.asarray(numbers, dtype=np.float64).ravel()
+            try:
+                Body(mass, inertia=np.reshape(moments, (3, 3)), triangle=body.triangle)
+            except BodyError as error:
+                raise BodyError(f"the body of '{name}', {error.field}", error.message) from None
 
     @cached_property
-    def _masses(self) -> Any:
-        masses = [ca.SX(f.body.mass) for f in self.mechanism.tree.frames if f.body is not None]
-        return ca.Function("masses", [self.mechanism.p], [ca.vertcat(*masses)])
+    def _variable_bodies(self) -> dict[str, Body]:
+        """The bodies whose mass or inertia depends on parameters, by frame."""
+        bodies = {f.name: f.body for f in self.mechanism.tree.frames if f.body is not None}
+        return {name: body for name, body in bodies.items() if not (is_number(body.mass) and is_number(body.inertia))}
+
+    @cached_property
+    def _masses_and_inertias(self) -> Any:
+        """A function of the parameters: (10,) mass and inertia of each of these bodies."""
+        columns = [ca.vertcat(body.mass, ca.vec(inertia_tensor(body))) for body in self._variable_bodies.values()]
+        return ca.Function("bodies", [self.mechanism.p], [ca.densify(column) for column in columns])
 
 
 def _quantity(parameter: MechanismParameter) -> Quantity:

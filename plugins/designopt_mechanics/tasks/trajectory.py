@@ -35,6 +35,8 @@ from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
+from designopt_mechanics.model_file.nodes import TURN
+from designopt_mechanics.tasks.limits import with_limits
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles, refuse_redundant, refuse_structure
 from designopt_mechanics.tree import TreeError
@@ -44,6 +46,10 @@ _ROUNDED = 0.1
 #: Distance (m, or rad) that wires keep from where they have no way, as it is less between points of the mesh; not where
 #: start or end are nearer.
 _MARGIN = 1e-4
+#: Usual errors of a motion, with the question where none is within.
+_ACCURATE, _COARSE = (0.0, 0.01), "is the mesh too coarse? Raise program.intervals, or state program.refine_to"
+#: Part of a limit by which a motion may pass it between points of the mesh, which keep it.
+_BETWEEN_POINTS = 0.01
 #: Distance (rad, m) from a range at which a posture still counts as within it: round-off of the loops.
 _WITHIN = 1e-9
 
@@ -112,10 +118,13 @@ class TrajectoryTask:
             "duration": Q("s", "of the motion"),
             "effort": Q(effort_units[units.pop()] if len(units) == 1 else "", "integral of the sum of squared efforts"),
             "work": Q("J", "integral of the size of the drives' power, rounded below 0.1 W"),
-            "error_estimate": Q("", "of the discretisation, relative to the states"),
-            "resimulation_error": Q("", "of a simulation with the same efforts, relative to the states"),
+            "error_estimate": Q("", "of the discretisation, relative to the states", usual=_ACCURATE, mistakes=_COARSE),
+            "resimulation_error": Q(
+                "", "of a simulation with the same efforts, relative to the states", usual=_ACCURATE, mistakes=_COARSE
+            ),
         }
-        return replace(declaration, outputs={**outputs, **declaration.outputs})
+        declaration = replace(declaration, outputs={**outputs, **declaration.outputs})
+        return with_limits(declaration, self.mechanism, _BETWEEN_POINTS)
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
@@ -237,7 +246,11 @@ class TrajectoryTask:
             cost=(lambda e: e.duration) if kind == "duration" else (lambda e: e.integral[kind]),
             parameters=numbers,
             guess=numbers,
-            figures={"effort": lambda e: e.integral["effort"], "work": lambda e: e.integral["work"]},
+            figures={
+                "duration": lambda e: e.duration,
+                "effort": lambda e: e.integral["effort"],
+                "work": lambda e: e.integral["work"],
+            },
         )
 
     # ------------------------------------------------------------------------------------------------------ statement
@@ -309,7 +322,12 @@ class TrajectoryTask:
             raise ValueError(f"{side}: {error}") from None
         for c, value in zip(self.mechanism.tree.coordinates, posture, strict=True):
             if not c.low - _WITHIN <= value <= c.high + _WITHIN:
-                raise ValueError(f"{side}: {c.name} = {value:.6g} is outside its range {c.low:g} to {c.high:g}")
+                is_degrees = c.unit == "rad" and c.low <= math.radians(value) <= c.high and abs(value) > TURN
+                hint = f"; is it in degrees? Write {value:.6g} deg" if is_degrees else ""
+                unit = "" if c.unit == "1" else f" {c.unit}"
+                raise ValueError(
+                    f"{side}: {c.name} = {value:.6g}{unit} is outside its range {c.low:g} to {c.high:g}{unit}{hint}"
+                )
         return posture
 
     def _side_coordinates(self, side: str, posture: Floats) -> dict[str, float]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from designopt_mechanics.mechanism.equations import mechanism_system
 from designopt_mechanics.mechanism.loops import LoopSolver
+from designopt_mechanics.model_file.reading import read
 from designopt_mechanics.model_file.wire_arms import WireArms
 from designopt_mechanics.tasks.model import MechanismModel
 
@@ -45,8 +46,18 @@ def test_parameters_are_inputs_or_conditions_and_default_to_the_file() -> None:
     assert faster["angle_speed_mean"] == pytest.approx(2.0 * outputs["angle_speed_mean"], rel=1e-9)
     pushed, _ = built.evaluate({"load": -500.0}, {}, set())
     assert pushed["cut_meet_peak"] > 5.0 * outputs["cut_meet_peak"]
-    with pytest.raises(InvalidDesign, match=r"the body of 'crank' has the mass -0\.\d+ kg"):
+    with pytest.raises(InvalidDesign, match=r"the body of 'crank', mass: -0\.\d+ kg is not a mass"):
         built.evaluate({"crank": -0.06}, {}, set())
+
+
+def test_a_parameter_that_makes_an_inertia_of_no_body_is_an_invalid_design() -> None:
+    text = LIMITED.replace("inertia: 0.09", "inertia: [0.001, 0.09, moment]") + "parameters: {moment: 0.09}\n"
+    built = model(text, motion={"th": "0.1", "lift": "0.1"}, samples=3)
+    assert built.evaluate({"moment": 0.091}, {}, set())
+    with pytest.raises(InvalidDesign, match=r"the body of 'arm', inertia: no body has the principal moments 0\.001, 0"):
+        built.evaluate({"moment": 0.2}, {}, set())
+    with pytest.raises(InvalidDesign, match=r"the body of 'arm', inertia: has the negative principal moment -0\.09"):
+        built.evaluate({"moment": -0.09}, {}, set())
 
 
 def test_a_study_stays_within_the_ranges_of_the_file_and_drives_by_plain_numbers(tmp_path: Path) -> None:
@@ -70,6 +81,30 @@ solver: {use: sobol, samples: 2}
         model(task="simulation", drives={"angle": effort}, duration=0.1, samples=3) for effort in (5.0, "5")
     )
     assert plain.evaluate({}, {}, set())[0] == quoted.evaluate({}, {}, set())[0]
+
+
+def test_a_parameter_that_changes_nothing_is_no_design_variable(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(SLIDER + "points: {end: {on: rod, at: [0.5*rod, 0, 0]}}\n")
+    study = """study: idle
+model: {use: mechanism, file: m.yaml, task: kinematics, grid: {over: {angle: {low: 0, high: 6, points: 3}}}}
+space: {turn: {low: 0.2, high: 0.3, unit: s}, rod: {low: 200, high: 300, unit: mm}}
+solver: {use: sobol, samples: 2}
+"""
+    (tmp_path / "study.yaml").write_text(study)
+    with pytest.raises(
+        StudyError, match=r"study.yaml:3:\d+: .*formula of m.yaml or of .* it would change nothing"
+    ) as raised:
+        study_from_file(tmp_path / "study.yaml")
+    assert len(raised.value.issues) == 1
+    (tmp_path / "study.yaml").write_text(study.replace("turn: {low: 0.2, high: 0.3, unit: s}", "turn: 0.3 s"))
+    assert study_from_file(tmp_path / "study.yaml")
+    motion = study.replace("kinematics", "inverse_dynamics").replace("grid", "motion")
+    (tmp_path / "study.yaml").write_text(
+        motion.replace("over: {angle: {low: 0, high: 6, points: 3}}", "angle: 2*time/turn")
+    )
+    assert study_from_file(tmp_path / "study.yaml")
+    every = read((FILES.parents[1] / "tests/designopt_mechanics/mechanism/every_entry.yaml").read_bytes(), "every.yaml")
+    assert every.unused_parameters == ()
 
 
 def test_a_table_of_motion_gives_the_forces_of_its_formula() -> None:
@@ -175,6 +210,12 @@ def test_a_table_that_is_wrong_is_an_error_with_its_place(table: str, message: s
 )
 def test_settings_that_do_not_fit_are_errors_with_the_way_out(settings: dict[str, Any], message: str) -> None:
     assert message in mistakes(model(**settings))
+
+
+def test_a_mistake_of_the_whole_file_has_no_empty_name() -> None:
+    assert "m.yaml:2:1: bodies with mass need a 'gravity'" in mistakes(
+        model(SLIDER.replace("gravity: [0, -9.81, 0]\n", ""))
+    )
 
 
 def test_forces_by_least_squares_are_marked_and_refused_otherwise() -> None:
@@ -301,7 +342,8 @@ frames:
             {"th": "10 + 60*sin(2*pi*time)", "lift": "0.1"},
             [
                 "motion: th goes from -50 to 70 rad, beyond its range of -1.571 to 1.396 rad, and has up to 377 rad/s,"
-                " beyond its largest speed of 4; are its values in degrees? They are in rad: multiply them by pi/180"
+                " beyond its largest speed of 4, and turns by up to 108 deg from one of 201 samples to"
+                " the next; are its values in degrees? They are in rad: multiply them by pi/180"
             ],
         ),
         (
@@ -327,6 +369,20 @@ def test_a_motion_beyond_limits_of_the_file_is_a_remark_with_the_probable_cause(
     built = model(LIMITED, motion=motion)
     assert mistakes(built) == ""
     assert built.remarks({}) == notes
+
+
+@pytest.mark.parametrize(
+    ("motion", "settings", "turn"),
+    [
+        ("pi/2 + 2*pi*time/0.5", {"duration": 0.5}, ""),
+        ("pi/2 + 2*pi*time/0.5", {"duration": 100.0}, "up to 360 deg from one of 201"),  # 100 ms
+        ("90 + 360*time/0.5", {"duration": 0.5}, "up to 103.1 deg from one of 201"),  # degrees
+        ("90 + 360*time/0.5", {"duration": 0.5, "samples": 1001}, ""),
+    ],
+)
+def test_a_turn_that_the_samples_do_not_resolve_is_a_remark(motion: str, settings: dict[str, Any], turn: str) -> None:
+    notes = model(motion={"angle": motion}, **settings).remarks({})
+    assert [turn in note for note in notes] == [True] * bool(turn)
 
 
 def test_coordinates_that_keep_each_others_ranges_may_be_exchanged() -> None:
@@ -416,4 +472,23 @@ def test_a_body_with_an_improbable_mass_or_inertia_is_a_remark(
     assert stated in text
     motion = {"shoulder": "0", "elbow": "0"} if text is ARM else {"th": "0", "lift": "0"}
     built = model(text.replace(stated, wrong, 1), motion=motion)
+    assert built.remarks({}) == ([] if note is None else [f"m.yaml: {note}"])
+
+
+@pytest.mark.parametrize(
+    ("spring", "note"),
+    [
+        ("points: [{on: ground, at: [0, 0.2, 0]}, {on: arm, at: [0.2, 0, 0]}], stiffness: 100, rest: 1", None),
+        (
+            "points: [{on: ground, at: [0, 0.2, 0]}, {on: arm, at: [0.2, 0, 0]}], stiffness: 100, rest: 150",
+            "spring 'balance': its rest length is 150 m in a mechanism of 0.7 m; is it in mm?",
+        ),
+        (
+            "points: [{on: ground, at: [0, 20, 0]}, {on: arm, at: [0.2, 0, 0]}], stiffness: 100, rest: 0",
+            "'balance': its point on 'ground' is at 20 m in a mechanism of 0.7 m; is it in cm?",
+        ),
+    ],
+)
+def test_a_length_of_a_spring_far_beyond_the_mechanism_is_a_remark(spring: str, note: str | None) -> None:
+    built = model(f"{LIMITED}springs: {{balance: {{{spring}}}}}\n", motion={"th": "0", "lift": "0"})
     assert built.remarks({}) == ([] if note is None else [f"m.yaml: {note}"])

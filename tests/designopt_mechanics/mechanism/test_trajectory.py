@@ -13,8 +13,11 @@ from designopt_mechanics.tasks.task import TaskSettings
 from designopt_mechanics.tasks.trajectory import TrajectoryTask
 from scipy.integrate import solve_ivp
 
+import designopt
 from designopt.arrays import Floats
 from designopt.collocation import Options, resimulate, solve
+from designopt.report.terminal import summary_table
+from designopt.store.result import Result
 
 STUDIES = Path(__file__).parents[3] / "studies/mechanisms"
 
@@ -71,6 +74,48 @@ def test_the_least_effort_of_a_cart_is_that_of_the_cubic_motion() -> None:
 def test_the_shortest_motion_of_a_cart_uses_the_largest_effort_throughout() -> None:
     outputs, _ = task(CART, end={"x": 1.0}, shortest=0.1, longest=5.0, minimize="duration").evaluate({}, {}, set())
     assert outputs["duration"] == pytest.approx(2.0 * np.sqrt(1.0 * 2.0 / 8.0), rel=1e-3)  # bang-bang
+
+
+LEAST_TIME = """study: least_time
+model:
+  use: mechanism
+  file: m.yaml
+  task: trajectory
+  program: {end: {x: 1.0}, shortest: 0.1 s, longest: 5 s, minimize: duration, intervals: 4}
+space: {mass: 2 kg}
+objectives: [{name: time, minimize: duration, unit: s}]
+solver: {use: evaluate}
+"""
+SPEED_LIMIT = CART.replace(b"largest_effort", b"largest_speed: 1 m/s, largest_effort").replace(b"2 kg", b"mass")
+SPEED_LIMIT += b"parameters: {mass: 2 kg}\n"
+
+
+def least_time(folder: Path, text: str) -> Result:
+    (folder / "m.yaml").write_bytes(SPEED_LIMIT)
+    (folder / "study.yaml").write_text(text)
+    return designopt.load(folder / "study.yaml").run(folder / "least_time.study")
+
+
+def test_a_motion_on_a_coarse_mesh_is_warned_of_with_what_it_passes_and_a_fine_one_is_not(tmp_path: Path) -> None:
+    coarse = [line for line in summary_table(least_time(tmp_path, LEAST_TIME)).splitlines() if "warning" in line]
+    assert [line.split(" ")[1] for line in coarse] == ["error_estimate", "resimulation_error", "effort_x_peak"]
+    assert "beyond 0 to 8.08 N (largest magnitude: of the drive of x; limits of the file and 1%)" in coarse[-1]
+    assert coarse[-1].endswith("(is the mesh too coarse? Raise program.intervals, or state program.refine_to)")
+    (tmp_path / "fine").mkdir()
+    fine = LEAST_TIME.replace("intervals: 4", "intervals: 40, refine_to: 1e-4")
+    assert "warning" not in summary_table(least_time(tmp_path / "fine", fine))
+
+
+def test_least_time_is_that_of_the_evaluated_motion_where_the_design_is_part_of_the_program(tmp_path: Path) -> None:
+    text = LEAST_TIME.replace("intervals: 4", "intervals: 40, refine_to: 1e-4")
+    free = text.replace("mass: 2 kg", "mass: {low: 2, high: 3, unit: kg}")
+    times = []
+    for name, study in (("evaluated", text), ("program", free.replace("use: evaluate", "use: collocation, starts: 2"))):
+        (tmp_path / name).mkdir()
+        result = least_time(tmp_path / name, study)
+        times.append(float(result.outcomes.objectives.min()))
+    # 0.25 s to reach 1 m/s by 4 m/s^2, and to stop; 0.75 m between
+    assert times == pytest.approx([1.25, 1.25], rel=1e-4)
 
 
 def test_a_closed_loop_moves_from_posture_to_posture_around_an_obstacle_with_true_efforts() -> None:
@@ -167,7 +212,8 @@ def test_a_crane_moves_its_load_from_rest_to_rest_with_the_drive_of_its_trolley_
         ({"end": {"lift": 1.0}}, "no coordinate 'lift'; did you mean 'left'"),
         ({"end": {"left": 3.1, "right": 0.0}}, "end: the loops do not close at left = 3.1, right = 0"),
         ({"end": {"left_fore": 0.1}}, "or of as many others"),
-        ({"end": {"left": 3.13}}, "end: left = 3.13 is outside its range 0 to 3.1"),
+        ({"end": {"left": 3.13}}, "end: left = 3.13 rad is outside its range 0 to 3.1 rad"),
+        ({"end": {"left": 100.0}}, "left = 100 rad is outside its range 0 to 3.1 rad; is it in degrees? Write 100 deg"),
         ({"end": {"left": 2.0}, "shortest": 2.0, "longest": 1.0}, "is below the shortest"),
         ({"end": {"left": 2.0}, "drives": ["left_fore"]}, "must be among left, right"),
         ({"end": {"left": 2.0}, "drives": ["left", "right", "left_fore"]}, "do not determine"),

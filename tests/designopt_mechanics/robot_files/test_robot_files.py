@@ -236,6 +236,17 @@ def test_limits_damping_friction_and_gears_of_joints_become_laws() -> None:
     assert (hinge.ratio, hinge.largest_effort) == (50.0, 100.0)
 
 
+def test_limits_of_a_joint_beyond_a_turn_are_probably_in_degrees() -> None:
+    for limits, count in (('lower="-180" upper="180"', 1), ('lower="-6.2832" upper="6.2832"', 0)):
+        text = f"""<robot name="small"><link name="base"/>
+<link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<joint name="hinge" type="revolute"><parent link="base"/><child link="arm"/><limit {limits}/></joint></robot>"""
+        omissions = [str(omission) for omission in read_robot(text.encode(), "arm.urdf").omissions]
+        assert ["-180 to 180 rad are more than a turn: are they in degrees?" in note for note in omissions] == [
+            True
+        ] * count
+
+
 def test_a_stated_total_mass_scales_all_bodies() -> None:
     text = MJCF["coupled joints"].replace("<worldbody>", '<compiler settotalmass="5"/><worldbody>')
     frames = read_robot(text.encode(), "scaled.xml").mechanism.tree.frames
