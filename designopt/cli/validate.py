@@ -124,9 +124,11 @@ def _refuse_no_file(file: str) -> None:
 def _try(study: Study, count: int, allow: tuple[str, ...], *, beside: bool) -> int:
     """Evaluate designs and print the results, on stderr if `beside` other output; returns the number of failures."""
     from designopt.workers.evaluation.single_designs import trial
+    from designopt.workers.supervision.children import ending_with_this_process
 
     try:
-        lines, failure_count = trial(study.definition, count, plugin.Permission.from_options(allow))
+        with ending_with_this_process():
+            lines, failure_count = trial(study.definition, count, plugin.Permission.from_options(allow))
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     for line in lines:
