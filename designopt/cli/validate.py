@@ -128,9 +128,12 @@ def _try(study: Study, count: int, allow: tuple[str, ...], *, beside: bool) -> i
 
     try:
         with ending_with_this_process():
-            lines, failure_count = trial(study.definition, count, plugin.Permission.from_options(allow))
+            _, failure_count = trial(
+                study.definition,
+                count,
+                plugin.Permission.from_options(allow),
+                lambda line: echo(f"  {line}", err=beside),
+            )
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
-    for line in lines:
-        echo(f"  {line}", err=beside)
     return failure_count
