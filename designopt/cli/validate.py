@@ -124,11 +124,16 @@ def _refuse_no_file(file: str) -> None:
 def _try(study: Study, count: int, allow: tuple[str, ...], *, beside: bool) -> int:
     """Evaluate designs and print the results, on stderr if `beside` other output; returns the number of failures."""
     from designopt.workers.evaluation.single_designs import trial
+    from designopt.workers.supervision.children import ending_with_this_process
 
     try:
-        lines, failure_count = trial(study.definition, count, plugin.Permission.from_options(allow))
+        with ending_with_this_process():
+            _, failure_count = trial(
+                study.definition,
+                count,
+                plugin.Permission.from_options(allow),
+                lambda line: echo(f"  {line}", err=beside),
+            )
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
-    for line in lines:
-        echo(f"  {line}", err=beside)
     return failure_count

@@ -37,7 +37,7 @@ from designopt.report.parts.answer.tolerances import (
     unknown_robustness,
     without_robust_choice,
 )
-from designopt.report.parts.answer.unfinished_search import search_to_continue
+from designopt.report.parts.answer.unfinished_search import constant_objectives, search_to_continue
 from designopt.report.parts.answer.validation import feasible_shares, rarely_valid
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined_unknowns
@@ -96,6 +96,7 @@ def summary_table(result: Result) -> str:
     )
     first += [f"warning: {text}" for text in result.code_differences]
     clauses = (
+        *constant_objectives(result),
         *remarks_on_recommended(result),
         *fragile_in_short(result),
         *robust_baseline(result),

@@ -6,12 +6,13 @@ In a job of a batch system the end of the allotted time is available, and the ru
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -26,15 +27,25 @@ STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 #: Interval (s) within which signals of one kind are one request: timeout(1) and batch systems signal a process and its
 #: group.
 SAME_REQUEST = 0.1
+#: Time for a run to end before the request is acknowledged (s).
+ACKNOWLEDGED = 0.3
 
 
 class Signals:
-    """Counts the user's stop requests while used as a context manager (in the main thread only)."""
+    """Counts the user's stop requests while used as a context manager (in the main thread only).
+
+    If the first one does not end the run at once, `acknowledge` is called in another thread; `patience` (s) after it,
+    `Break` ends an evaluation in the main thread.
+    """
 
     def __init__(self) -> None:
         self.count = 0
         self.since = 0.0
         self.breakable = False
+        self.patience = math.inf
+        self.acknowledge: Callable[[], None] = lambda: None
+        self._has_ended = threading.Event()
+        self._out_of_patience = False
         self._before: dict[int, Any] = {}
         self._last = 0, -SAME_REQUEST
 
@@ -48,22 +59,40 @@ class Signals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._has_ended.set()
         for number, handler in self._before.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         time_now = time.monotonic()
+        if self._out_of_patience:
+            self._out_of_patience = False
+            if self.breakable:
+                raise Break
+            return
         if number == self._last[0] and time_now - self._last[1] < SAME_REQUEST:
             return
         self._last = number, time_now
         self.count += 1
         if self.count == 1:
             self.since = time_now
+            if hasattr(signal, "pthread_kill"):
+                arguments = number, threading.get_ident()
+                threading.Thread(target=self._limit_evaluation, args=arguments, daemon=True).start()
         elif self.count == 2 and self.breakable:
             raise Break
         elif self.count >= 3:
             sys.stderr.flush()
             os._exit(130)
+
+    def _limit_evaluation(self, number: int, main_thread: int) -> None:
+        """Acknowledge the request, and repeat its signal after `patience`: it also interrupts a wait for a program."""
+        if not self._has_ended.wait(min(ACKNOWLEDGED, self.patience)):
+            self.acknowledge()
+        left = min(max(0.0, self.since + self.patience - time.monotonic()), threading.TIMEOUT_MAX)
+        if not self._has_ended.wait(left):
+            self._out_of_patience = True
+            signal.pthread_kill(main_thread, number)
 
 
 def seconds_allotted(environment: Mapping[str, str] | None = None) -> float | None:

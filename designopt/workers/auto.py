@@ -77,7 +77,7 @@ def executor_for(
         return StartingWorkers(starter, connected, count)
 
     def serial() -> Serial:
-        return Serial(evaluator)
+        return Serial(evaluator, has_runs=study.model.plugin.has_runs)
 
     def start(evaluations: int) -> Executor:
         needs_dask = execution.executor != "auto" or execution.timeout is not None or study.model.plugin.has_runs

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -162,6 +163,18 @@ def test_a_failed_trial_shows_the_cause_before_what_the_program_printed(folder: 
     assert re.search(r"error in [0-9.e-]+ s: the program ended with exit code 3; it prints: \*ERROR", line)
     assert printed[:2] == ["    stdout.txt, the end of what the program printed:", "    cantilever 1.0"]
     assert failed == 1
+
+
+def test_a_trial_names_the_design_before_and_ends_it_at_the_time_limit(folder: Path) -> None:
+    script(folder, "time.sleep(600)")
+    study = one_result(folder, ("{executor: serial}", "{timeout: 0.3 s}"))
+    shown: list[str] = []
+    lines, failed = trial(study.definition, 2, Permission.from_options(tuple(ALLOW)), shown.append)
+    assert [re.sub("= [^,:]+", "", line.partition(" in ")[0]) for line in shown] == [
+        "trying width , height , for at most 0.3 s",
+        "width , height : timeout",
+    ] * 2
+    assert (lines, failed) == (shown[1::2], 2)
 
 
 @pytest.mark.parametrize(
@@ -427,6 +440,32 @@ def test_a_killed_runner_leaves_no_program_behind(folder: Path) -> None:
     os.killpg(runner.pid, 9)
     runner.wait()
     wait_for(lambda: not any(alive(int(pid)) for pid in pids.read_text().split()))
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="the system does not show its processes")
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        (["run", "changed.yaml", "-o", "out.study"], signal.SIGKILL),
+        (["run", "changed.yaml", "-o", "out.study"], signal.SIGTERM),
+        (["validate", "changed.yaml", "--try", "1"], signal.SIGTERM),
+    ],
+)
+def test_a_program_in_the_process_of_the_command_ends_with_it(folder: Path, command: list[str], number: int) -> None:
+    pids, temporary = folder / "pids", folder / "temporary"
+    temporary.mkdir()
+    script(folder, f'open({str(pids)!r}, "a").write(f"{{os.getpid()}} ")\ntime.sleep(600)')
+    one_result(folder, ("{executor: serial}", "{executor: serial, grace: 0.5 s}"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "designopt", *command, "--allow", "cantilever"],
+        env=os.environ | {"TMPDIR": str(temporary)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_for(lambda: pids.exists() and bool(pids.read_text().split()))
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    wait_for(lambda: not any(alive(int(pid)) for pid in pids.read_text().split()))
+    wait_for(lambda: not list(temporary.glob("designopt-*")))
+    assert (number, "run") != (signal.SIGTERM, command[0]) or "stopping: evaluations in progress have 0.5 s" in errors
 
 
 @pytest.mark.parametrize("name", ["../outside.inp", "/tmp/outside.inp"])

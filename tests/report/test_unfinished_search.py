@@ -12,6 +12,7 @@ from designopt.report import summary_table
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.unfinished_search import (
     better_neighbour,
+    constant_objectives,
     ends_apart,
     gain_expected,
     not_converged,
@@ -109,6 +110,20 @@ def test_a_first_feasible_design_at_the_end_is_named(tmp_path: Path) -> None:
 )
 def test_without_a_gain_at_the_end_nothing_is_said(tmp_path: Path, thicknesses: Any, budget: int) -> None:
     assert still_improving(searched(tmp_path, thicknesses, budget)) == []
+
+
+@pytest.mark.parametrize(("count", "named"), [(2, False), (3, True)])
+def test_an_objective_that_no_parameter_changes_is_named(tmp_path: Path, count: int, named: bool) -> None:
+    def press(design: dict[str, float]) -> dict[str, float]:
+        return {"mass": 1.0 + design["x"], "torque": 12.566}
+
+    study: dict[str, Any] = {"study": "press", "model": press, "execution": {"executor": "serial"}}
+    study |= {"space": {"x": [0, 1]}, "objectives": [{"minimize": "mass"}, {"maximize": "torque"}]}
+    study |= {"solver": {"use": "full_factorial", "levels": count}}
+    result = designopt.define(**study).run(tmp_path / "s.study")
+    clause = f"objective 'torque' is 12.57 in all {count} feasible designs: no parameter changes it"
+    assert constant_objectives(result) == [clause] * named
+    assert (f"note: {clause}" in summary_table(result)) is named
 
 
 @pytest.mark.parametrize(("designs_of_steel", "named"), [(6, True), (20, False)])

@@ -76,7 +76,9 @@ class Dispatcher:
             self._failures.recall(self.evaluations, ledger.designs, recorded_failures)
         self._losses = Losses(attempts, ledger, self.journal, self.event)
         self._policy: str | None = None
-        self._patience = execution.grace
+        self._patience = signals.patience = execution.grace
+        grace = f"evaluations in progress have {execution.grace:g} s to end; a second request drops them"
+        signals.acknowledge = lambda: progress.event("stopping", grace)
         time_limit = seconds_allotted()
         self._leave_at = np.inf if time_limit is None else time.monotonic() + time_limit - execution.grace
         self._job_ends = False

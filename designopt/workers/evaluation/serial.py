@@ -11,23 +11,29 @@ from designopt import evaluation_progress
 from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.evaluation.threads import one_thread, one_thread_when_loaded
 from designopt.workers.executor import Advance, Chunk, Completion
+from designopt.workers.supervision.children import ending_with_this_process
 
 #: Interval between displays of an evaluation's progress (s).
 SHOWN = 0.5
 
 
 class Serial:
-    """The executor ``serial``: `wait` evaluates one chunk. It cannot end a hanging evaluation."""
+    """The executor ``serial``: `wait` evaluates one chunk. It cannot end a hanging evaluation.
+
+    With `has_runs` the model runs programs, which end with this executor, at the latest with this process.
+    """
 
     name = "serial"
     workers = 1
     slots = 1
     target = shortest = 0.3
 
-    def __init__(self, build: Callable[[], Evaluator]) -> None:
+    def __init__(self, build: Callable[[], Evaluator], *, has_runs: bool = False) -> None:
         self._show: Callable[[], None] = lambda: None
         with contextlib.ExitStack() as exits:
             exits.enter_context(one_thread_when_loaded())
+            if has_runs:
+                exits.enter_context(ending_with_this_process())
             with one_thread():
                 self._evaluator = build()
             self._exits = exits.pop_all()
@@ -80,5 +86,5 @@ class Serial:
         self._waiting.clear()
 
     def close(self) -> None:
-        """No effect: nothing was started."""
+        """End the programs of the model."""
         self._exits.close()

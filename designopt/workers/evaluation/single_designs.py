@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any, NoReturn
 
 import numpy as np
 
 from designopt import evaluation_progress
-from designopt.plugin import Permission, PluginError
+from designopt.plugin import Permission, PluginError, ProgramFailed
 from designopt.problem import ENDED_WITH_CAUSE, Problem, evaluation_seed, figure_unit
 from designopt.problem.scoring import aggregate, limited_values
 from designopt.study.stated_units import in_words, stated_value
@@ -109,13 +113,38 @@ def _score(problem: Problem, outputs: Sequence[Mapping[str, float]]) -> str:
     return "; ".join(parts)
 
 
-def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMISSION) -> tuple[list[str], int]:
+@contextlib.contextmanager
+def _limited(seconds: float | None) -> Iterator[None]:
+    """Raises `ProgramFailed` in an evaluation inside this context that takes longer; without effect outside the main
+    thread, and on code that does not return to Python."""
+    if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        raise ProgramFailed(f"no result within {seconds:g} s", status="timeout")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def trial(
+    study: StudyDefinition, count: int, permission: Permission = NO_PERMISSION, show: Callable[[str], object] = str
+) -> tuple[list[str], int]:
     """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
     evaluation, below it what the model reports at the end, a traceback or what a program printed; and the number of
     failures.
 
-    A rejected or diverged design is a valid result, unless there are no others.
+    `show` receives each line as soon as it is known, and the design before its evaluation where these have a time limit
+    (`execution.timeout`), which holds here, too. A rejected or diverged design is a valid result, unless there are no
+    others.
     """
+    limit = study.execution.timeout
     problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
     space = problem.space
     rng = np.random.default_rng(study.seed)
@@ -136,11 +165,15 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
         at = at or "the design, which has no parameters"
         if relation_violation > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
+            show(lines[-1])
             statuses.append("invalid")
             continue
         of_design: list[Mapping[str, float]] = []
         for s, (scenario, key) in enumerate(zip(problem.scenarios, keys, strict=True)):
-            with evaluation_progress.remarks() as remarks:
+            scenario_text = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
+            if limit is not None:
+                show(f"trying {at}{scenario_text}, for at most {limit:g} s")
+            with evaluation_progress.remarks() as remarks, _limited(limit):
                 evaluation = evaluator.evaluate(evaluator.design(x, s), s, seed=evaluation_seed(key, study.seed))
             statuses.append(evaluation.status)
             outputs = {
@@ -150,10 +183,15 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
             message = evaluation.message.splitlines() if evaluation.status in ENDED_WITH_CAUSE else [evaluation.message]
             *report_lines, cause = message or [""]
             outcome = outcome if evaluation.ok else cause
-            scenario_text = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
-            lines.append(f"{at}{scenario_text}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}")
-            lines += [f"    {line}".rstrip() for line in (remarks if evaluation.ok else report_lines)]
+            of_evaluation = [f"{at}{scenario_text}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}"]
+            of_evaluation += [f"    {line}".rstrip() for line in (remarks if evaluation.ok else report_lines)]
+            lines += of_evaluation
+            for line in of_evaluation:
+                show(line)
             of_design += [evaluation.outputs] if evaluation.ok else []
         if len(of_design) == len(problem.scenarios) and (score := _score(problem, of_design)):
             lines.append(f"  gives {score}")
-    return lines, sum(s in ("error", "nonfinite") for s in statuses) if "ok" in statuses else max(1, len(statuses))
+            show(lines[-1])
+    return lines, sum(s in ("error", "nonfinite", "timeout") for s in statuses) if "ok" in statuses else max(
+        1, len(statuses)
+    )

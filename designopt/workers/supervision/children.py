@@ -11,14 +11,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from designopt.workers.supervision.temporary import usual_folder
+from designopt.workers.supervision.temporary import use_folder, use_usual_folder, usual_folder
 
 #: Prefix of an environment variable of a worker's children, followed by the run; its value is the name of the folder of
 #: the worker's notes.
@@ -171,3 +173,22 @@ class OrphanGuard:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
             self._process = None
+
+
+@contextlib.contextmanager
+def ending_with_this_process() -> Iterator[None]:
+    """Context manager for evaluations in this process: what they start and their temporary files end with it, at the
+    latest with this process, however it ends."""
+    run = uuid.uuid4().hex[:12]
+    folder = usual_folder() / notes(run)
+    guard = OrphanGuard(run)
+    mark(run, "")
+    use_folder(folder)
+    try:
+        yield
+    finally:
+        use_usual_folder(folder)
+        unmark(run)
+        end_marked(run)
+        shutil.rmtree(folder, ignore_errors=True)
+        guard.close()

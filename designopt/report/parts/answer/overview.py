@@ -25,7 +25,7 @@ from designopt.report.parts.answer.tolerances import (
     robust_baseline,
     unknown_robustness,
 )
-from designopt.report.parts.answer.unfinished_search import search_to_continue
+from designopt.report.parts.answer.unfinished_search import constant_objectives, search_to_continue
 from designopt.report.parts.answer.validation import rarely_valid
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
@@ -73,6 +73,7 @@ def overview(result: Result) -> Section:
         findings += [
             sentence(clause)
             for clause in (
+                *constant_objectives(result),
                 *program_doubts(result),
                 *notable_of_recommended(result),
                 *notable_without_choice(result),

@@ -31,6 +31,8 @@ _BETTER = 2e-3
 _RARELY = 0.5
 #: Designs of a stage below which a gain at its end says little.
 _MIN_DESIGNS = 50
+#: Feasible designs from which on an equal objective is no coincidence.
+_MIN_EQUAL = 3
 
 
 def search_to_continue(result: Result) -> list[str]:
@@ -41,6 +43,20 @@ def search_to_continue(result: Result) -> list[str]:
     clauses = improvable_ends(result) or still_improving(result) or not_converged(result) or gain_expected(result)
     clauses = clauses or better_neighbour(result)
     return [*clauses, *ends_apart(result), *rarely_tried(result)]
+
+
+def constant_objectives(result: Result) -> list[str]:
+    """A clause for each objective with one value in all feasible designs, at least `_MIN_EQUAL` different ones."""
+    outcomes = result.outcomes
+    X, values = outcomes.X[outcomes.feasible], outcomes.objectives[outcomes.feasible]
+    if len(np.unique(X, axis=0)) < _MIN_EQUAL:
+        return []
+    return [
+        f"objective '{o.name}' is {number(o.sign * float(column[0]))} {o.unit}".rstrip()
+        + f" in all {len(X)} feasible designs: no parameter changes it"
+        for o, column in zip(result.problem.objectives, values.T, strict=True)
+        if (column == column[0]).all()
+    ]
 
 
 def _is_rescored(result: Result) -> bool:
