@@ -195,7 +195,7 @@ def comparison(result: Result, row: int, k: int, evaluation: Evaluation) -> tupl
     if not evaluation.ok:
         return "the same as recorded", True
     clauses: dict[str, float] = {}
-    rounded = []
+    roundings = []
     for name, figures in result.outcomes.figures.items():
         was, new = float(figures[row, k]), float(evaluation.outputs.get(name, np.nan))
         if was == new or not (np.isfinite(was) or np.isfinite(new)):  # former stores have none that are infinite
@@ -203,7 +203,7 @@ def comparison(result: Result, row: int, k: int, evaluation: Evaluation) -> tupl
         relative = abs(new - was) / abs(was) if was and np.isfinite(new - was) else np.inf
         largest = float(np.max(np.abs(figures), initial=0.0, where=np.isfinite(figures)))
         if abs(new - was) <= ROUNDING * largest:
-            rounded.append(abs(new - was) / largest)
+            roundings.append(abs(new - was) / largest)
             continue
         size = f" ({relative:.2g} of it)" if np.isfinite(relative) else ""
         clauses[f"{name} was {was!r}, now {new!r}{size}"] = relative
@@ -211,9 +211,9 @@ def comparison(result: Result, row: int, k: int, evaluation: Evaluation) -> tupl
     parts = largest_first[:MOST]
     if len(clauses) > MOST:
         parts[0] = f"{len(clauses)} figures differ, most of all {parts[0]}"
-    if rounded:
-        count = f"{plural(len(rounded), 'figure')} {'differs' if len(rounded) == 1 else 'differ'}"
-        extent = f"{count} by at most {max(rounded):.1g} of its largest value, which is rounding"
+    if roundings:
+        count = f"{plural(len(roundings), 'figure')} {'differs' if len(roundings) == 1 else 'differ'}"
+        extent = f"{count} by at most {max(roundings):.1g} of its largest value, which is rounding"
         parts.append(extent if clauses else f"the same as recorded, but {extent}")
     return "; ".join(parts) or "the same as recorded, bit for bit", not clauses
 
