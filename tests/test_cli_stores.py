@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from click.testing import CliRunner, Result
 
 from designopt import open_store
 from designopt.cli import main
+from designopt.cli.design import comparison
 
 MODEL = '''
 import time
@@ -202,6 +205,26 @@ def test_a_design_that_gives_other_numbers_is_reported_with_the_difference_and_e
     recomputed = process("show", f"{STORE}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")
     assert recomputed.returncode == 1, recomputed.stderr
     assert re.search(r"^recomputed in cold: .*mass was \S+, now \S+ \(2e-09 of it\)", recomputed.stdout, re.MULTILINE)
+
+
+def test_a_design_that_differs_by_rounding_is_the_same(tmp_path: Path) -> None:
+    (tmp_path / "rod.py").write_text(MODEL.replace("CHANGED", "1e-14"))
+    recomputed = process("show", f"{STORE}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")
+    assert recomputed.returncode == 0, recomputed.stdout
+    text = r"the same as recorded, but \d figures? differs? by at most \de-1\d of its largest value, which is rounding$"
+    assert re.search(text, recomputed.stdout, re.MULTILINE)
+
+
+def test_of_many_figures_that_differ_the_three_largest_differences_are_named() -> None:
+    figures = {f"y{i}": np.array([[1.0]]) for i in range(9)}
+    outcomes = SimpleNamespace(figures=figures)
+    result: Any = SimpleNamespace(status=np.array([["ok"]]), outcomes=outcomes)
+    outputs = {f"y{i}": 1.0 + 0.01 * i for i in range(9)}
+    evaluation: Any = SimpleNamespace(status="ok", ok=True, outputs=outputs, message="")
+    text, is_equal = comparison(result, 0, 0, evaluation)
+    assert not is_equal
+    assert text.startswith("8 figures differ, most of all y8 was 1.0, now 1.08 (0.08 of it); y7 was")
+    assert text.count(" was ") == 3
 
 
 def test_a_design_whose_model_is_not_there_asks_for_the_file() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from designopt import plugin
 from designopt.cli.exit import DIFFERENT, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result, without_plugin
+from designopt.counts import plural
 from designopt.printable import one_line
 from designopt.store.errors import allow_options, data_options, path_hint, plugin_options
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 #: Failures of the process, not of the model: repeating such a design may end or block this process too.
 OF_THE_PROCESS = ("timeout", "crashed", "lost_worker")
+#: Relative difference of a repeated evaluation that is rounding, as on another processor.
+ROUNDING = 1e-12
+#: Maximum number of figures named with their differences.
+MOST = 3
 
 
 def show_design(
@@ -148,9 +153,8 @@ def _recompute(result: Result, row: int, array_file: str | None, permission: plu
         if result.status[row, k] in OF_THE_PROCESS:
             echo(f"{scenario.name}: recorded as {result.status[row, k]}; evaluating it in this process", err=True)
         evaluation = evaluate_design(result, values, scenario.name, names, permission)
-        lines = differences(result, row, k, evaluation)
-        equal &= not lines
-        text = "; ".join(lines) or f"the same as recorded{', bit for bit' if evaluation.ok else ''}"
+        text, is_equal = comparison(result, row, k, evaluation)
+        equal &= is_equal
         echo(f"recomputed in {scenario.name}: {evaluation.status} in {evaluation.wall:.3g} s: {text}")
         suffix = f"@{scenario.name}" if len(result.problem.scenarios) > 1 else ""
         arrays |= {f"{name}{suffix}": array for name, array in evaluation.arrays.items()}
@@ -181,21 +185,37 @@ def refuse_absent(result: Result) -> None:
             fail(without_plugin(result.path, use.plugin.description.removeprefix("not available: ")), STORE)
 
 
-def differences(result: Result, row: int, k: int, evaluation: Evaluation) -> list[str]:
-    """Differences from the record, one clause each; empty if equal."""
+def comparison(result: Result, row: int, k: int, evaluation: Evaluation) -> tuple[str, bool]:
+    """The differences from the record in words, those of most figures by the largest ones; whether it is equal, up to
+    rounding: `ROUNDING` of the recorded value, or of the figure's largest value in the store."""
     status = str(result.status[row, k])
     if evaluation.status != status:
         message_lines = evaluation.message.strip().splitlines()
-        return [f"was {status}, now {evaluation.status}{f' ({message_lines[-1]})' if message_lines else ''}"]
+        return f"was {status}, now {evaluation.status}{f' ({message_lines[-1]})' if message_lines else ''}", False
     if not evaluation.ok:
-        return []
-    clauses = []
+        return "the same as recorded", True
+    clauses: dict[str, float] = {}
+    roundings = []
     for name, figures in result.outcomes.figures.items():
         was, new = float(figures[row, k]), float(evaluation.outputs.get(name, np.nan))
-        if was != new and (np.isfinite(was) or np.isfinite(new)):  # former stores have none that are infinite
-            size = f" ({abs(new - was) / abs(was):.2g} of it)" if was and np.isfinite(new - was) else ""
-            clauses.append(f"{name} was {was!r}, now {new!r}{size}")
-    return clauses
+        if was == new or not (np.isfinite(was) or np.isfinite(new)):  # former stores have none that are infinite
+            continue
+        relative = abs(new - was) / abs(was) if was and np.isfinite(new - was) else np.inf
+        largest = float(np.max(np.abs(figures), initial=0.0, where=np.isfinite(figures)))
+        if abs(new - was) <= ROUNDING * largest:
+            roundings.append(abs(new - was) / largest)
+            continue
+        size = f" ({relative:.2g} of it)" if np.isfinite(relative) else ""
+        clauses[f"{name} was {was!r}, now {new!r}{size}"] = relative
+    largest_first = sorted(clauses, key=lambda clause: -clauses[clause])
+    parts = largest_first[:MOST]
+    if len(clauses) > MOST:
+        parts[0] = f"{len(clauses)} figures differ, most of all {parts[0]}"
+    if roundings:
+        count = f"{plural(len(roundings), 'figure')} {'differs' if len(roundings) == 1 else 'differ'}"
+        extent = f"{count} by at most {max(roundings):.1g} of its largest value, which is rounding"
+        parts.append(extent if clauses else f"the same as recorded, but {extent}")
+    return "; ".join(parts) or "the same as recorded, bit for bit", not clauses
 
 
 def _save(file: Path, arrays: dict[str, NDArray[Any]]) -> None:

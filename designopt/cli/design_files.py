@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from designopt import plugin
-from designopt.cli.design import differences, evaluate_design, refuse_absent, row_of
+from designopt.cli.design import comparison, evaluate_design, refuse_absent, row_of
 from designopt.cli.exit import DIFFERENT, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result
 
@@ -80,10 +80,10 @@ def _repeat(result: Result, row: int, k: int, folder: Path, permission: plugin.P
     evaluation = evaluate_design(result, values, scenario, (ARRAY,), permission)
     if ARRAY in evaluation.arrays:
         _unpack(evaluation.arrays[ARRAY], folder)
-    lines = differences(result, row, k, evaluation)
-    echo(f"recomputed in {scenario}: {evaluation.status}: {'; '.join(lines) or 'the same as recorded'}")
+    text, is_equal = comparison(result, row, k, evaluation)
+    echo(f"recomputed in {scenario}: {evaluation.status}: {text}")
     echo(f"files        {folder}")
-    return not lines
+    return is_equal
 
 
 def _unpack(archive: Any, folder: Path) -> None:

@@ -16,6 +16,7 @@ from designopt.workers.executor import Advance, Chunk, ChunkResult, Completion, 
 from designopt.workers.pools.shortage import allows_files
 from designopt.workers.remote.delivery import Delivery
 from designopt.workers.starter import Starter, StartingWorkers, can_fork
+from designopt.workers.supervision.children import ending_with_this_process
 
 #: ``auto`` starts in this process if the first batch is at most this large, ...
 FEW = 64
@@ -77,7 +78,7 @@ def executor_for(
         return StartingWorkers(starter, connected, count)
 
     def serial() -> Serial:
-        return Serial(evaluator, has_runs=study.model.plugin.has_runs)
+        return Serial(evaluator, ending_with_this_process() if study.model.plugin.has_runs else None)
 
     def start(evaluations: int) -> Executor:
         needs_dask = execution.executor != "auto" or execution.timeout is not None or study.model.plugin.has_runs

@@ -168,13 +168,13 @@ def test_a_failed_trial_shows_the_cause_before_what_the_program_printed(folder: 
 def test_a_trial_names_the_design_before_and_ends_it_at_the_time_limit(folder: Path) -> None:
     script(folder, "time.sleep(600)")
     study = one_result(folder, ("{executor: serial}", "{timeout: 0.3 s}"))
-    shown: list[str] = []
-    lines, failed = trial(study.definition, 2, Permission.from_options(tuple(ALLOW)), shown.append)
-    assert [re.sub("= [^,:]+", "", line.partition(" in ")[0]) for line in shown] == [
+    printed_lines: list[str] = []
+    lines, failed = trial(study.definition, 2, Permission.from_options(tuple(ALLOW)), printed_lines.append)
+    assert [re.sub("= [^,:]+", "", line.partition(" in ")[0]) for line in printed_lines] == [
         "trying width , height , for at most 0.3 s",
         "width , height : timeout",
     ] * 2
-    assert (lines, failed) == (shown[1::2], 2)
+    assert (lines, failed) == (printed_lines[1::2], 2)
 
 
 @pytest.mark.parametrize(

@@ -400,9 +400,15 @@ def test_the_best_program_of_each_point_is_evaluated_and_failures_are_counted():
     values = [2.0, math.nan, 2.0, math.nan, 1.0, 1.5, 2.0 * (1.0 - 1e-9), math.nan]
     evaluate, end = solved_by_rule(lambda row, _: values[row], starts=2)
     assert evaluate.inner.X[:, 0].tolist() == pytest.approx([1.04, 1.05, 1.02])  # of equals the first
-    assert end == "8 programs: 5 solved, 3 stalled"
+    points = "the starts end at different optima at 1 of 3 points, most of all"
+    assert end == f"8 programs: 5 solved, 3 stalled; {points}: decay 1 to 2 m^2 s, 1 of 2 starts reach the best"
     assert [chain for chain, _, _ in evaluate.requests] == [0, 0, 0, 0, 1, 2, 3, 4]
     assert [seed > 0 for _, seed, _ in evaluate.requests] == [False] * 4 + [True] * 4
+
+
+def test_starts_that_end_at_one_optimum_are_only_counted():
+    _, end = solved_by_rule(lambda row, _: 1.0 + 1e-7 * row, starts=3)
+    assert end == "12 programs: 12 solved"
 
 
 def test_points_that_end_elsewhere_when_they_are_solved_cold_are_reported():

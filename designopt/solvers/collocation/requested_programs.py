@@ -44,6 +44,28 @@ def best(problem: Problem, programs: RequestedPrograms, results: SolvedPrograms,
     return best
 
 
+def starts_message(problem: Problem, programs: RequestedPrograms, results: SolvedPrograms) -> str:
+    """``; objective 1.2 to 3 N by start, 5 of 12 reach the best``: the range over the solved starts of a point if they
+    end at different optima, of the point with the widest one; else ""."""
+    objective = problem.objectives[0]
+    values = results.figures.get("program(objective)", np.full(len(results), np.nan))
+    is_start = results.ok & np.isfinite(values) & ~programs.cold
+    of_points = [values[is_start & (programs.owners == point)] for point in np.unique(programs.owners[is_start])]
+    sizes = [float(np.ptp(v) / max(np.abs(v).max(), 1e-300)) for v in of_points]
+    apart_count = sum(size > APART for size in sizes)
+    if not apart_count:
+        return ""
+    widest = of_points[int(np.argmax(sizes))]
+    best_value = objective.sign * (objective.sign * widest).min()
+    near = np.abs(widest - best_value) <= APART * np.abs(widest).max()
+    at = f" at {apart_count} of {len(of_points)} points, most of all" if len(of_points) > 1 else ""
+    unit = f" {objective.unit}" if objective.unit else ""
+    return (
+        f"; the starts end at different optima{at}: {objective.name} {widest.min():.4g} to {widest.max():.4g}{unit},"
+        f" {int(near.sum())} of {len(widest)} starts reach the best"
+    )
+
+
 def verification_message(programs: RequestedPrograms, results: SolvedPrograms) -> str | None:
     """The outcome of cold solves that verify points, as a sentence; None without any."""
     rows = np.flatnonzero(programs.cold)

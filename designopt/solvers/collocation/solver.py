@@ -27,6 +27,7 @@ from designopt.solvers.collocation.requested_programs import (
     RequestedPrograms,
     best,
     model_differences,
+    starts_message,
     verification_message,
 )
 from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
@@ -267,7 +268,8 @@ class Collocation:
             for kind, text in differences:
                 evaluate.note(kind, text)
         ends = ", ".join(f"{count} {reason}" for reason, count in counts)
-        return f"{len(results)} program{'s' if len(results) > 1 else ''}: {ends}"
+        apart = starts_message(problem, programs, results)
+        return f"{len(results)} program{'s' if len(results) > 1 else ''}: {ends}{apart}"
 
     def _spread(self, dimension: int, rng: np.random.Generator) -> Floats:
         """Free parameters of further starts (starts - 1, dimension), in [0, 1): a Latin hypercube."""

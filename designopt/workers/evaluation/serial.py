@@ -11,7 +11,6 @@ from designopt import evaluation_progress
 from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.evaluation.threads import one_thread, one_thread_when_loaded
 from designopt.workers.executor import Advance, Chunk, Completion
-from designopt.workers.supervision.children import ending_with_this_process
 
 #: Interval between displays of an evaluation's progress (s).
 SHOWN = 0.5
@@ -20,7 +19,7 @@ SHOWN = 0.5
 class Serial:
     """The executor ``serial``: `wait` evaluates one chunk. It cannot end a hanging evaluation.
 
-    With `has_runs` the model runs programs, which end with this executor, at the latest with this process.
+    The `context` is open from the preparation of the model to the end of the executor.
     """
 
     name = "serial"
@@ -28,12 +27,13 @@ class Serial:
     slots = 1
     target = shortest = 0.3
 
-    def __init__(self, build: Callable[[], Evaluator], *, has_runs: bool = False) -> None:
+    def __init__(
+        self, build: Callable[[], Evaluator], context: contextlib.AbstractContextManager[None] | None = None
+    ) -> None:
         self._show: Callable[[], None] = lambda: None
         with contextlib.ExitStack() as exits:
             exits.enter_context(one_thread_when_loaded())
-            if has_runs:
-                exits.enter_context(ending_with_this_process())
+            exits.enter_context(context or contextlib.nullcontext())
             with one_thread():
                 self._evaluator = build()
             self._exits = exits.pop_all()
@@ -86,5 +86,5 @@ class Serial:
         self._waiting.clear()
 
     def close(self) -> None:
-        """End the programs of the model."""
+        """Leave the context."""
         self._exits.close()

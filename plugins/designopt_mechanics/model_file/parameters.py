@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -106,6 +107,8 @@ def _parameter(name: str, at: LocatedNode) -> MechanismParameter:
         except units.UnitError as error:
             raise entries["unit"].wrong(str(error)) from None
         value = entries["value"].number(unit, certain=True)
+    elif not unit:
+        _refuse_bare_value(entries)
     low = entries["low"].number(unit, certain="unit" in entries) if "low" in entries else -np.inf
     high = entries["high"].number(unit, certain="unit" in entries) if "high" in entries else np.inf
     if low > high:
@@ -113,6 +116,16 @@ def _parameter(name: str, at: LocatedNode) -> MechanismParameter:
     if not low <= value <= high:
         raise entries["value"].wrong(f"{value:g} is not within {low:g} to {high:g}")
     return MechanismParameter(name, unit, value, low, high, entries["why"].word() if "why" in entries else "")
+
+
+def _refuse_bare_value(entries: Mapping[str, LocatedNode]) -> None:
+    """Raises the error of a value without a unit beside a `low` or `high` that has one."""
+    for end in ("low", "high"):
+        text = str(entries[end].node.scalar) if end in entries else ""
+        with contextlib.suppress(units.UnitError):
+            if unit := units.parse_amount(text).unit:
+                value = entries["value"]
+                raise value.wrong(f"has no unit, but {end} has: write {value.node.scalar} {unit} or the unit meant")
 
 
 def _unit_and_value(at: LocatedNode) -> tuple[str, float]:

@@ -131,6 +131,7 @@ def test_derivatives_by_all_parameters_are_those_of_differences() -> None:
         ("rod: 200 mm", "rod: 200 kg", "tube:", "kg"),
         ("at: [rod, 0, 0]}, {on: piston", "at: [road, 0, 0]}, {on: piston", "", "'road' is not a number"),
         ("place: [crank, 0, 0]", "place: [mass, 0, 0]", "", "parameter 'mass'"),
+        ("value: 60 mm, low", "value: 60, low", "", "has no unit, but low has: write 60 mm or the unit meant"),
         ("value: 60 mm, low", "value: 90 mm, low", "", "0.09 is not within 0.04 to 0.08"),
         ("low: 40 mm, high: 80 mm", "low: 90 mm, high: 30 mm", "", "low: 0.09 exceeds high: 0.03"),
         ("density: 7850 kg/m^3", "density: -1", "", "-1 kg/m^3 is not a density"),
