@@ -95,3 +95,28 @@ def test_descendants_end_in_whatever_session_and_with_whatever_environment(tmp_p
     assert [alive(parent.pid), alive(child)] == [True, False]
     parent.kill()
     parent.communicate()
+
+
+def test_a_child_of_a_process_whose_first_thread_has_ended_ends_too(started):
+    """Such a process looks dead while another thread runs, and its children are not orphans yet."""
+    worker_script = (
+        "import ctypes, os, subprocess, sys, threading, time;"
+        "threading.Thread(target=time.sleep, args=(1000,)).start();"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'], env={});"
+        "print(os.getpid(), child.pid, flush=True); ctypes.CDLL(None).pthread_exit(None)"
+    )
+    script = (
+        f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {worker_script!r}]); time.sleep(1000)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    worker, child = (int(pid) for pid in parent.stdout.readline().split())
+    started += [parent.pid, worker, child]
+    end = time.monotonic() + 60.0
+    while alive(worker):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert alive(child)
+    children.end_descendants(parent.pid)
+    assert not alive(child)
+    parent.kill()
+    parent.communicate()

@@ -126,12 +126,14 @@ def end_descendants(ancestor: int) -> None:
 
 
 def _descendants(ancestor: int) -> set[int]:
-    """Live descendants."""
+    """Live descendants. A process whose first thread has ended looks dead, and keeps its children, until its last one
+    ends."""
     children_of: dict[int, list[int]] = {}
     for pid in _processes():
         with contextlib.suppress(OSError, ValueError):
-            state, parent = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
-            if state not in "ZX":
+            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            state, parent, threads = fields[0], fields[1], int(fields[17])
+            if state not in "ZX" or threads > 1:
                 children_of.setdefault(int(parent), []).append(pid)
     descendants: set[int] = set()
     waiting = [ancestor]
