@@ -74,9 +74,9 @@ def _excursions(calls: Sequence[Any], symbols: Sequence[Any], arguments: Sequenc
         values = np.asarray(function.map(arguments[0].shape[1])(*arguments), dtype=np.float64)
         for axis, argument, argument_values in zip(grid(call.which_function()), table_arguments, values, strict=False):
             low, high = axis[0], axis[-1]
-            excess = np.maximum(low - argument_values, argument_values - high)
-            worst = int(np.argmax(excess))
-            if excess[worst] > _ROUNDING * (high - low):
+            violation = np.maximum(low - argument_values, argument_values - high)
+            worst = int(np.argmax(violation))
+            if violation[worst] > _ROUNDING * (high - low):
                 text = (
                     f"the table '{call.which_function().name()}', whose grid of"
                     f" {part_text(argument) or 'an argument'} is from {low:.6g} to {high:.6g}, is extrapolated"
