@@ -20,14 +20,14 @@ sys.path.insert(0, str(Path(__file__).parent / "peers"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "collocation" / "problems"))
 import benchmark_problems
 import iterations
-from benchmark_problems import cart_pole, cart_pole_system
+from benchmark_problems import cart_pole
 from by_hand import ByHand
 from chains import raised
 from designopt_motion.cart_pole import CartPole
 from designopt_motion.quarter_car import QuarterCar
 from masses import row_of_masses
 from peer_runs import peer_run
-from stagewise import FORCE, Stagewise
+from stagewise import Stagewise
 from unrolled import UnrolledCartPole
 
 from designopt.collocation import Guess, Options, Program, Solution, solve
@@ -47,6 +47,18 @@ def processor_seconds(work, repeats):
         work()
         seconds.append(time.process_time() - began)
     return statistics.median(seconds)
+
+
+def interleaved(theirs, mine, repeats):
+    """Median processor seconds of calls of both, in turns, after one of each that is not counted."""
+    seconds = ([], [])
+    for k in range(repeats + 1):
+        for work, times in zip((theirs, mine), seconds, strict=True):
+            began = time.process_time()
+            work()
+            if k:
+                times.append(time.process_time() - began)
+    return tuple(statistics.median(times) for times in seconds)
 
 
 @pytest.mark.parametrize(("variant", "times"), [("default", 50.0), ("forward", 25.0)])
@@ -252,26 +264,38 @@ def twenty_derivatives(program: Program, solution: Solution) -> None:
         transcription.hessian(iterate.x, numbers, 1.0, iterate.constraint_multipliers)
 
 
-def test_fatrop_takes_longer_to_build_and_to_solve(record_property):
-    """Fatrop is not offered: 12.5 ms a solve instead of 3.9, 108 ms for building instead of 10 (50 intervals).
+#: Fatrop ends far from the optimum of the first, and within its 1000 iterations nowhere with the second.
+FATROP_FAILS = ("hovercraft", "four peaks")
 
-    CasADi's interface to it takes no ready derivatives, and its form has one phase without parameters or free times.
+
+def test_fatrop_takes_longer_to_build_and_to_solve(record_property):
+    """Fatrop is not offered: CasADi's interface to it takes no ready derivatives, and its form has one phase without
+    parameters or free times but as constant states.
+
+    Both evaluate the functions without compilation. On small programs Fatrop compiled by CasADi takes 0.87 of its time.
     """
-    begin = time.process_time()
-    stagewise = Stagewise(cart_pole_system(), 50)
-    fatrop = stagewise.fatrop()
-    built = time.process_time() - begin
+    ratios = {}
+    for name, (problem, cost, _) in iterations.PROBLEMS.items():
+        if name in FATROP_FAILS:
+            continue
+        program = Program(problem(), Options(scheme="radau", degree=3, intervals=50))
+        solution = program.solve()
+        fatrop = Stagewise(problem(), 50, cost, solution)
+        solver = fatrop.solver()
+        assert fatrop.size * float(solver(**fatrop.arguments)["f"]) == pytest.approx(solution.objective, rel=2e-6)
+        seconds = interleaved(lambda s=solver, f=fatrop: s(**f.arguments), program.solve, 9)
+        ratios[name] = seconds[0] / seconds[1]
+        print(f"\n{name}: Fatrop {1e3 * seconds[0]:.2f} ms, designopt {1e3 * seconds[1]:.2f} ms, {ratios[name]:.2f}")
+        record_property(f"fatrop / designopt, repeat solve with Radau points, N=50: {name}", ratios[name])
+    assert statistics.median(ratios.values()) > 1.5
+
+    problem, cost, _ = iterations.PROBLEMS["cart-pole"]
     options = Options(scheme="radau", degree=3, intervals=50)
-    building = processor_seconds(lambda: Program(cart_pole(), options), 5)
-    program = Program(cart_pole(), options)
-    minimum = FORCE**2 * float(fatrop(**stagewise.arguments)["f"])
-    theirs, mine = (processor_seconds(f, 9) for f in (lambda: fatrop(**stagewise.arguments), program.solve))
-    record_property("fatrop / designopt, repeat solve, cart_pole with Radau points N=50", theirs / mine)
-    for name, times in (("fatrop", (built, theirs)), ("designopt", (building, mine))):
-        print(f"\n{name}: built in {1e3 * times[0]:.0f} ms, solved in {1e3 * times[1]:.1f} ms")
-    assert minimum == pytest.approx(program.solve().objective, rel=1e-8)
+    solution = Program(problem(), options).solve()
+    built, building = interleaved(
+        lambda: Stagewise(problem(), 50, cost, solution).solver(), lambda: Program(problem(), options), 3
+    )
     assert built > 3.0 * building
-    assert theirs > 1.5 * mine
 
 
 def test_a_program_designs_a_suspension_faster_than_a_search_over_compiled_simulations():

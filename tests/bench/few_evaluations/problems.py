@@ -2,7 +2,9 @@
 
 Objectives are minimised, limits are at most 0. RE and CRE: Tanabe & Ishibuchi 2020, "An easy-to-use real-world
 multi-objective optimization problem suite", Applied Soft Computing 89; BNH: Binh & Korn 1997; OSY: Osyczka & Kundu
-1995; ZDT1: Zitzler, Deb & Thiele 2000; DTLZ2: Deb, Thiele, Laumanns & Zitzler 2005.
+1995; ZDT1, ZDT3: Zitzler, Deb & Thiele 2000; DTLZ2: Deb, Thiele, Laumanns & Zitzler 2005; Kursawe 1991; Branin 1972;
+Hartmann 1973; Ackley 1987; Levy & Montalvo 1985; Rosenbrock 1960; Styblinski & Tang 1990; Michalewicz 1992; speed
+reducer: Golinski 1970; spring: Belegundu 1982; pressure vessel: Sandgren 1990, with continuous thicknesses.
 """
 
 from __future__ import annotations
@@ -123,6 +125,111 @@ def _dtlz2(x: Vector) -> tuple[list[float], list[float]]:
     return [v * (float(np.sin(angles[m - 1 - i])) if i else 1.0) for i, v in enumerate(f)], []
 
 
+def _zdt3(x: Vector) -> tuple[list[float], list[float]]:
+    g = 1.0 + 9.0 * float(np.mean(x[1:]))
+    ratio = x[0] / g
+    return [float(x[0]), g * (1.0 - math.sqrt(ratio) - ratio * math.sin(10.0 * math.pi * x[0]))], []
+
+
+def _kursawe(x: Vector) -> tuple[list[float], list[float]]:
+    f1 = float((-10.0 * np.exp(-0.2 * np.hypot(x[:-1], x[1:]))).sum())
+    f2 = float((np.abs(x) ** 0.8 + 5.0 * np.sin(x**3)).sum())
+    return [f1, f2], []
+
+
+def _branin(x: Vector) -> tuple[list[float], list[float]]:
+    a, b = x
+    hump = b - 5.1 / (4.0 * math.pi**2) * a**2 + 5.0 / math.pi * a - 6.0
+    return [hump**2 + 10.0 * (1.0 - 1.0 / (8.0 * math.pi)) * math.cos(a) + 10.0], []
+
+
+_HARTMANN_WIDTHS = np.array(
+    [
+        [10.0, 3.0, 17.0, 3.5, 1.7, 8.0],
+        [0.05, 10.0, 17.0, 0.1, 8.0, 14.0],
+        [3.0, 3.5, 1.7, 10.0, 17.0, 8.0],
+        [17.0, 8.0, 0.05, 10.0, 0.1, 14.0],
+    ]
+)
+_HARTMANN_CENTRES = np.array(
+    [
+        [0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886],
+        [0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991],
+        [0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650],
+        [0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381],
+    ]
+)
+
+
+def _hartmann(x: Vector) -> tuple[list[float], list[float]]:
+    exponents = (_HARTMANN_WIDTHS * (x - _HARTMANN_CENTRES) ** 2).sum(axis=1)
+    return [-float(np.array([1.0, 1.2, 3.0, 3.2]) @ np.exp(-exponents))], []
+
+
+def _ackley(x: Vector) -> tuple[list[float], list[float]]:
+    bowl = -20.0 * math.exp(-0.2 * math.sqrt(float(np.mean(x**2))))
+    return [bowl - math.exp(float(np.mean(np.cos(2.0 * math.pi * x)))) + 20.0 + math.e], []
+
+
+def _levy(x: Vector) -> tuple[list[float], list[float]]:
+    w = 1.0 + (x - 1.0) / 4.0
+    inner = ((w[:-1] - 1.0) ** 2 * (1.0 + 10.0 * np.sin(math.pi * w[:-1] + 1.0) ** 2)).sum()
+    last = (w[-1] - 1.0) ** 2 * (1.0 + math.sin(2.0 * math.pi * w[-1]) ** 2)
+    return [math.sin(math.pi * w[0]) ** 2 + float(inner) + float(last)], []
+
+
+def _rosenbrock(x: Vector) -> tuple[list[float], list[float]]:
+    return [float((100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum())], []
+
+
+def _styblinski_tang(x: Vector) -> tuple[list[float], list[float]]:
+    return [0.5 * float((x**4 - 16.0 * x**2 + 5.0 * x).sum())], []
+
+
+def _michalewicz(x: Vector) -> tuple[list[float], list[float]]:
+    i = np.arange(1, len(x) + 1)
+    return [-float((np.sin(x) * np.sin(i * x**2 / math.pi) ** 20).sum())], []
+
+
+def _speed_reducer(x: Vector) -> tuple[list[float], list[float]]:
+    b, m, z, first, second, d1, d2 = x
+    weight = 0.7854 * b * m**2 * (3.3333 * z**2 + 14.9334 * z - 43.0934) - 1.508 * b * (d1**2 + d2**2)
+    weight += 7.4777 * (d1**3 + d2**3) + 0.7854 * (first * d1**2 + second * d2**2)
+    limits = [
+        27.0 / (b * m**2 * z) - 1.0,
+        397.5 / (b * m**2 * z**2) - 1.0,
+        1.93 * first**3 / (m * z * d1**4) - 1.0,
+        1.93 * second**3 / (m * z * d2**4) - 1.0,
+        math.sqrt((745.0 * first / (m * z)) ** 2 + 16.9e6) / (110.0 * d1**3) - 1.0,
+        math.sqrt((745.0 * second / (m * z)) ** 2 + 157.5e6) / (85.0 * d2**3) - 1.0,
+        m * z / 40.0 - 1.0,
+        5.0 * m / b - 1.0,
+        b / (12.0 * m) - 1.0,
+        (1.5 * d1 + 1.9) / first - 1.0,
+        (1.1 * d2 + 1.9) / second - 1.0,
+    ]
+    return [weight], limits
+
+
+def _spring(x: Vector) -> tuple[list[float], list[float]]:
+    d, coil, turns = x
+    limits = [
+        1.0 - coil**3 * turns / (71_785.0 * d**4),
+        (4.0 * coil**2 - d * coil) / (12_566.0 * (coil * d**3 - d**4)) + 1.0 / (5_108.0 * d**2) - 1.0,
+        1.0 - 140.45 * d / (coil**2 * turns),
+        (d + coil) / 1.5 - 1.0,
+    ]
+    return [(turns + 2.0) * coil * d**2], limits
+
+
+def _pressure_vessel(x: Vector) -> tuple[list[float], list[float]]:
+    shell, head, radius, length = x
+    cost = 0.6224 * shell * radius * length + 1.7781 * head * radius**2
+    cost += 3.1661 * shell**2 * length + 19.84 * shell**2 * radius
+    volume = math.pi * radius**2 * length + 4.0 / 3.0 * math.pi * radius**3
+    return [cost], [0.0193 * radius - shell, 0.00954 * radius - head, 1.0 - volume / 1_296_000.0]
+
+
 FUNCTIONS = {
     "truss_re21": _truss,
     "crashworthiness_re34": _crashworthiness,
@@ -133,6 +240,18 @@ FUNCTIONS = {
     "osy": _osy,
     "zdt1_5": _zdt1,
     "dtlz2_3_7": _dtlz2,
+    "zdt3_5": _zdt3,
+    "kursawe": _kursawe,
+    "branin": _branin,
+    "hartmann_6": _hartmann,
+    "ackley_5": _ackley,
+    "levy_8": _levy,
+    "rosenbrock_4": _rosenbrock,
+    "styblinski_tang_5": _styblinski_tang,
+    "michalewicz_5": _michalewicz,
+    "speed_reducer": _speed_reducer,
+    "spring": _spring,
+    "pressure_vessel": _pressure_vessel,
 }
 
 
