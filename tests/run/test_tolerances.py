@@ -218,7 +218,7 @@ def test_a_recommended_end_of_the_front_is_said_to_be_one_with_the_way_to_a_comp
     assert end_of_front(wide) == []
 
 
-def test_a_recommended_design_behind_the_front_is_said_to_be_there_with_its_cost(tmp_path):
+def test_a_recommended_design_behind_the_front_is_said_to_be_there_with_its_cost(tmp_path, monkeypatch):
     """a = 0.9 and 0.88 are better in both objectives than a = 0.5, but neighbours of theirs are beyond the limit."""
     off, costs = Tolerances(OFF.of, neighbours=16, front=0), ("1 - height", "2 - slope")
     robust = study((0.5, 0.88, 0.9), tolerances=off, minimize=costs, choose=(Choice("robust"),))
@@ -232,6 +232,14 @@ def test_a_recommended_design_behind_the_front_is_said_to_be_there_with_its_cost
     assert f"note: {clause}" in summary_table(result).splitlines()
     assert f"T{clause[1:]}." in overview(result).findings
     assert not any("single answer" in text for text in narrow_front(result))
+
+    near = result.tolerated()
+    steep = near.objectives.copy()
+    steep[near.index_of(1), 3, 0] = 1.5  # f0 of a neighbour of design 1, beyond all of the recommended one's
+    monkeypatch.setattr(Result, "tolerated", lambda self: dataclasses.replace(near, objectives=steep))
+    worst = near.worst(np.ones(2))[near.index_of(0), 0]
+    assert behind_front(result) == [f"{clause}, and among its neighbours at worst f0 1.5 instead of {worst:.4g}"]
+    monkeypatch.undo()
 
     on_front = run_study(study(tolerances=off, choose=(Choice("robust"),)), tmp_path / "t")
     assert behind_front(on_front) == []

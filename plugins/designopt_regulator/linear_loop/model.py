@@ -7,6 +7,7 @@ more parts than a PID those of `frequency.structured_loop`.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import fields, replace
@@ -158,7 +159,7 @@ class LinearLoop:
 
     def design_remarks(self, design: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
         """What `design` gives in the worst of the `scenarios` if the delay of the plant, fitted to a step between two
-        samples, is as long as it may be."""
+        samples, is as long as it may be; nothing if a scenario has that delay."""
         if self.plant.type != "data" or self.inner_plant is not None or not (fit := self.plant.fit()).uncertain:
             return []
         longer, delay = fit.deviations("delay")[1], fit.parameters["delay"]
@@ -166,11 +167,15 @@ class LinearLoop:
         if delay == 0.0:
             numbers: dict[str, Any] = {**fit.parameters, "delay": longer}
             late = replace(cast(Any, self), plant=LinearPlant(type=fit.model, **numbers))
-        late_scenarios = [{**s, "delay_factor": factor * s.get("delay_factor", 1.0)} for s in scenarios]
+        factors = [s.get("delay_factor", 1.0) for s in scenarios]
+        if delay > 0.0 and max(factors) >= factor:
+            return []
+        late_scenarios = [{**s, "delay_factor": max(own, factor)} for s, own in zip(scenarios, factors, strict=True)]
         worst, late_worst = self._worst(design, scenarios), late._worst(design, late_scenarios)
         if not worst or late_worst in ("", worst):
             return []
-        scenario = f"a scenario with delay_factor: {factor:.3g} applies the limits to it, " if delay > 0.0 else ""
+        enough = math.ceil(100.0 * factor) / 100.0
+        scenario = f"a scenario with delay_factor: {enough:g} applies the limits to it, " if delay > 0.0 else ""
         return [
             f"the plant's delay of {delay:.3g} s may be {longer:.2g} s longer, as the record steps between two samples:"
             f" this design then has {late_worst} instead of {worst}; {scenario}a record with shorter samples narrows it"

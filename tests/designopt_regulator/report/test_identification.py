@@ -54,7 +54,11 @@ def test_what_a_longer_delay_does_to_the_recommended_design_stands_beside_it_and
     assert remark.startswith(f"the plant's delay of {fit.parameters['delay']:.3g} s may be ")
     assert f"this design then has ms {max(f['ms'] for f in figures):.3g} and an overshoot of " in remark
     factor = longest["delay"] / fit.parameters["delay"]
-    assert f"a scenario with delay_factor: {factor:.3g} applies the limits to it" in remark
+    [advice] = re.findall(r"a scenario with delay_factor: ([\d.]+) applies the limits to it", remark)
+    assert factor <= float(advice) < factor + 0.01
+    assert model.design_remarks(design, [{}, {"delay_factor": float(advice)}]) == []
+    shorter = [{"delay_factor": 1.0 + 0.5 * (factor - 1.0)}]  # not long enough: the same longest delay
+    assert f"this design then has ms {max(f['ms'] for f in figures):.3g} " in model.design_remarks(design, shorter)[0]
     assert f"note: {remark}" in summary_table(result).splitlines()
     assert f"T{remark[1:]}." in overview(result).findings
     (file, *_) = write_controller(result, tmp_path, "", language="c", design=str(row))

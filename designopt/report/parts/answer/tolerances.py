@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from designopt import decision
+from designopt.arrays import Floats, Mask
 from designopt.counts import count, plural
 from designopt.plugin import report_part
 from designopt.report.labels import (
@@ -147,16 +148,27 @@ def behind_front(result: Result) -> list[str]:
     rows, shares = near.rows[dominates], near.share[dominates]
     rows = rows[shares >= shares.max() - 1e-9]
     better = int(rows[np.argmin(decision.distance_from_ideal(F[rows], F[front]))])
-    values = objective_values(result)
-    gains = [
-        f"{o.name} {number(float(a))} instead of {number(float(b))}{f' {o.unit}' if o.unit else ''}"
-        for o, a, b in zip(result.problem.objectives, values[better], values[row], strict=True)
-        if a != b
-    ]
+    signs = np.array([o.sign for o in result.problem.objectives])
+    values, worst = objective_values(result), near.worst(signs)
+    gains = _comparison(result, values[better], values[row], values[better] != values[row])
+    worst_better, worst_recommended = worst[near.rows == better][0], worst[near.rows == row][0]
+    losses = _comparison(result, worst_better, worst_recommended, signs * worst_better > signs * worst_recommended)
     return [
         f"the recommended design is behind the front, for the sake of its neighbours ({near.words(row)} satisfy the "
-        f"limits): design {better} has {listed(gains)}, with {near.words(better)}"
+        f"limits): design {better} has {gains}, with {near.words(better)}"
+        f"{f', and among its neighbours at worst {losses}' if losses else ''}"
     ]
+
+
+def _comparison(result: Result, values: Floats, others: Floats, selected: Mask) -> str:
+    """The `selected` objectives (m,) with their `values` (m,) "instead of" those of `others` (m,), in words."""
+    return listed(
+        [
+            f"{o.name} {number(float(a))} instead of {number(float(b))}{f' {o.unit}' if o.unit else ''}"
+            for o, a, b, is_selected in zip(result.problem.objectives, values, others, selected, strict=True)
+            if is_selected
+        ]
+    )
 
 
 def robust_baseline(result: Result) -> list[str]:
