@@ -29,6 +29,7 @@ from designopt.collocation import (
     with_rates,
 )
 from designopt.collocation.solution.optimality.singular import _bends_everywhere
+from designopt.collocation.solution.verification.between_points import oscillations
 
 
 def limited_block(size: float) -> TrajectoryProblem:
@@ -121,6 +122,9 @@ def test_a_control_that_rings_on_its_singular_arc_and_a_limit_broken_between_the
     [oscillating] = [w for w in ringing.warnings if w.startswith("oscillating_control")]
     assert "thrust of motion" in oscillating
     assert "state midpoint_control: linear, or limit or penalise its rate" in oscillating
+    [oscillation] = oscillations(ringing.phase)
+    as_a_switch = 2e3 * (oscillation.end - oscillation.begin)
+    assert not list(oscillations(replace(ringing.phase, tf=ringing.phase.t0 + as_a_switch)))
     [broken] = [w for w in ringing.warnings if w.startswith("between_points")]
     times = np.linspace(ringing.phase.t0, ringing.phase.tf, 20001)
     highest = float(ringing.interpolate(times)["thrust"].max())

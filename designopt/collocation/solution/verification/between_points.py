@@ -124,6 +124,8 @@ NOTICEABLE = 0.01
 #: A control oscillates with the mesh if it turns this many times with hardly more than an interval between turns, each
 #: time by more than this share of its range.
 TURNS, SWING = 8, 0.05
+#: Turns within this share of the phase are those of one switch, which a refined mesh resolves far beyond the motion.
+OF_A_SWITCH = 1e-3
 #: It chatters if it has this many pulses of hardly more than an interval, at most this many intervals apart.
 PULSES, APART = 6, 6
 #: A pulse is a step of more than this share of a control's range, and one back, hardly more than an interval later.
@@ -216,6 +218,8 @@ def oscillations(solution: PhaseSolution) -> Iterator[Oscillation]:
         if _is_noise(values, low, high):
             continue
         begin, end = float(times[turning[0]]), float(times[turning[-1]])
+        if not pulses and end - begin < OF_A_SWITCH * (solution.tf - solution.t0):
+            continue
         fractions = np.linspace(begin, end, FINER * steps * len(turning))
         between = solution.at((fractions - solution.t0) / (solution.tf - solution.t0))[name]
         beyond = max(low - float(between.min()), float(between.max()) - high, 0.0)
