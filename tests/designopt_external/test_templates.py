@@ -37,6 +37,17 @@ def test_the_value_in_a_template_is_exact() -> None:
     assert float(DeckTemplate.read("deck.inp", "{{ t }}").fill(VALUES)) == 0.00123456789
 
 
+def test_a_name_that_one_branch_assigns_is_no_unknown_input() -> None:
+    text = "{% if n > 5 %}{% set layer = 0.5 %}{{ layer }}{% endif %}"
+    template = DeckTemplate.read("deck.inp", text)
+    assert template.unknown(["n"]) == []
+    assert template.fill({"n": 10}) == "0.5"
+    unset = DeckTemplate.read("deck.inp", f"{text}\n{{{{ layer }}}}")
+    with pytest.raises(TemplateMistake, match=r"deck.inp:2: 'layer' is undefined"):
+        unset.fill({"n": 1})
+    assert unset.unknown([]) == ["deck.inp:1: 'n' is not an input; inputs are none"]
+
+
 def test_an_aprepro_template_has_single_braces() -> None:
     template = DeckTemplate.read("deck.inp", "{n}, {n ** 2}, {t | in('mm') | fixed(6)}", aprepro=True)
     assert template.fill(VALUES) == "3, 9, 1.2346"
