@@ -12,6 +12,7 @@ import pytest
 from run_cases import Recorder, dump, make_study, rewrite, use
 
 from designopt.plugin import PluginFailed
+from designopt.run.evaluations.look_ahead import LookAheadLoop
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted
 from designopt.store.result import Result
@@ -140,6 +141,15 @@ def test_a_stopped_and_resumed_run_equals_the_uninterrupted_one(tmp_path, execut
     assert resumed.status.tolist() == uninterrupted.status.tolist()
     before = dump(resumed)
     assert dump(run_study(study, tmp_path / "s", resume=True)) == before
+
+
+def test_a_solver_that_is_slow_with_designs_on_record_shows_how_far_it_is(tmp_path, monkeypatch):
+    study = follower(count=12, budget=Budget(evaluations=12))
+    run_study(study, tmp_path / "s")
+    ask, recorder = LookAheadLoop._ask, Recorder()
+    monkeypatch.setattr(LookAheadLoop, "_ask", lambda loop: (time.sleep(0.2), ask(loop)))
+    run_study(study, tmp_path / "s", resume=True, progress=recorder)
+    assert any(0 < snapshot.completed < 12 for snapshot in recorder.snapshots)
 
 
 @pytest.mark.parametrize("budget", [1, 3, 17, 40, 100])

@@ -6,6 +6,7 @@ sequence of designs is fixed; a design that is ready early waits for its turn.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
@@ -20,8 +21,9 @@ from designopt.run.evaluations.ledger import PENDING, Ledger
 from designopt.run.evaluations.points import StagePoints
 from designopt.run.evaluations.work import Work
 
-#: Number of designs without evaluation that are answered before the run checks its journal, clock and signals.
-IDLE_ROUNDS = 256
+#: Number of designs without evaluation, and time (s) since the last check, after which the run checks its journal, clock
+#: and signals, and shows its progress: a solver may take seconds for each design that is on record.
+IDLE_ROUNDS, IDLE_SECONDS = 256, 0.5
 
 
 class LookAheadStage(Protocol):
@@ -75,13 +77,15 @@ class LookAheadLoop:
 
     def work(self) -> Iterator[Work | None]:
         """The unknown evaluations; None if there are none before a result arrives."""
-        idle_rounds = 0
+        idle_rounds, checked_at = 0, time.monotonic()
         while True:
             if self._may_send():
                 work = self._send()
                 idle_rounds = 0 if len(work) else idle_rounds + 1
-                if len(work) or idle_rounds % IDLE_ROUNDS == 0:
+                is_due = idle_rounds % IDLE_ROUNDS == 0 or time.monotonic() - checked_at > IDLE_SECONDS
+                if len(work) or is_due:
                     yield work if len(work) else None
+                    checked_at = time.monotonic()
             elif self._may_ask():
                 self._ask()
             elif (index := self._next()) is not None:
