@@ -21,8 +21,8 @@ from designopt.run.evaluations.ledger import PENDING, Ledger
 from designopt.run.evaluations.points import StagePoints
 from designopt.run.evaluations.work import Work
 
-#: Number of designs without evaluation, and time (s) since the last check, after which the run checks its journal, clock
-#: and signals, and shows its progress: a solver may take seconds for each design that is on record.
+#: Number of designs without evaluation, and time (s), after which the run checks its journal, clock and signals again,
+#: and shows its progress: a solver may take seconds for each design that is on record.
 IDLE_ROUNDS, IDLE_SECONDS = 256, 0.5
 
 
