@@ -19,7 +19,7 @@ def test_a_search_that_ranks_above_gp_by_more_than_chance_is_reported():
         ("once", "botorch"): [0.9],
         ("alone", "gp"): [0.9],
     }
-    summary, *_, ahead, behind, once = page._standing(shares)
+    summary, *_, ahead, behind, once = page._standing(shares, "gp")
     assert "equal one to three decimals, on 1 of 3 problems, and is not behind by the rank test on 2;" in summary
     assert "smallest median is 0.901 of the best other one (`behind`)" in summary
     assert ahead == "| `ahead` | tpe (3) | 1.533 | 1.000 |"
@@ -28,4 +28,4 @@ def test_a_search_that_ranks_above_gp_by_more_than_chance_is_reported():
 
 
 def test_nothing_is_reported_where_gp_has_nothing_beside_it():
-    assert page._standing({("alone", "gp"): [0.9]}) == []
+    assert page._standing({("alone", "gp"): [0.9]}, "gp") == []
