@@ -35,13 +35,14 @@ with one design at a time; BoTorch's qLogNEHVI with four at a time, 64 samples, 
 `nsga2` with a population of 20.
 
 The twelve problems from `zdt3_5` to `pressure_vessel` were chosen before any run of theirs, for rugged functions, one
-objective and limits that few designs meet (2026-11-29, seeds 0 to 4; Optuna 5.0, BoTorch 0.18.1, SMAC 2.4.0, the slow ones
-to 100 evaluations). On the others the runs of `gp` are of its version 7 with seeds 3 to 7, as its rules were chosen with
-seeds 0 to 2 of these problems, those of other packages of 2026-11-22 and 23; BoTorch and Optuna's GP take minutes of a
-core for each run. Times in the records are those of busy machines. "not run": no seed of that search came so far. Behind
-each table stands, for every problem, which other search has the largest median, its runs, gp's median over it, and the
-probability that the other's runs rank so far above those of gp by chance (one-sided). One run against five cannot tell
-(p is 1/6 at least); 0.000 everywhere says that no search had come below the worst corner of the front by then.
+objective and limits that few designs meet (2026-11-29, seeds 0 to 4; Optuna 5.0, BoTorch 0.18.1, SMAC 2.4.0, the slow
+ones to 100 evaluations). On the others the runs of `gp` are of its version 7 with seeds 3 to 7, as its rules were
+chosen with seeds 0 to 2 of these problems, those of other packages of 2026-11-22 and 23; BoTorch and Optuna's GP take
+minutes of a core for each run. Times in the records are those of busy machines. "not run": no seed of that search
+came so far. Behind each table stands, for every problem, which other search has the largest median, its runs, gp's
+median over it, and the probability that the other's runs rank so far above those of gp by chance (one-sided). One run
+against five cannot tell (p is 1/6 at least); 0.000 everywhere says that no search had come below the worst corner of
+the front by then.
 
 The table is a [benchmark file](benchmark_files.md), `tests/bench/few_evaluations/few_evaluations.yaml`: problems,
 solvers, the other packages as a solver of a plugin file, and `results/benchmarks/few_evaluations.csv` as the records
