@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.interior.search import NAME as OWN
-from designopt.collocation.linear.library import NAME
+from designopt.collocation.interior.method import NAME as INTERIOR_POINT
+from designopt.collocation.linear.library import NAME as LINEAR_SOLVER
 from designopt.collocation.solution.optimality.singular import SingularArcs
 from designopt.collocation.solution.reading import Reader, SolutionReader
 from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution, Status, versions
@@ -23,10 +23,11 @@ from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import ADAPTIVE, COLD, WARM, Start, check_settings, linear_solver
+from designopt.collocation.solve.optimisation_error import finished
 from designopt.collocation.solve.outcomes import ADAPTIVE_BARRIER, SMALL_TIMES, Way, first_success, with_message
 from designopt.collocation.solve.over_constrained import over_constrained, without_idle_rows
 from designopt.collocation.solve.scaling import Conditioning, conditioning, scales
-from designopt.collocation.solve.search import End, Search, finished
+from designopt.collocation.solve.solver import End, Solver
 from designopt.collocation.solve.tables import beyond_tables
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.mesh import Mesh
@@ -126,7 +127,7 @@ class Program:
         self.transcription = transcribe(self.problem_functions, self.meshes, scale, shift, cost_scale, program_layout)
         build_time = time.perf_counter() - compile_end
         self.timing = {"model": ready - begin, "compile": compile_end - ready, "build": build_time}
-        self._search = Search(self.transcription, options)
+        self._solver = Solver(self.transcription, options)
         self._conditioning: Conditioning | None = None
         self._variant: Variant | None = None  # the last one
         # functions and the solver keep their work in memory that threads must not share
@@ -317,16 +318,16 @@ class Program:
             self._conditioning = conditioning(transcription, x, bounds.parameters)
         active_bounds, remark = bounds, ""
         if bounds.equality_count > bounds.free_count:
-            x = np.clip(x, *self._search.transcription.box(bounds))
-            active_bounds = without_idle_rows(transcription, bounds, x, self._search.rows(x, bounds))
+            x = np.clip(x, *self._solver.transcription.box(bounds))
+            active_bounds = without_idle_rows(transcription, bounds, x, self._solver.rows(x, bounds))
             remark = over_constrained(variant.problem, active_bounds)
         arcs: tuple[Arc, ...] = ()
         if remark:
-            rows = self._search.rows(x, bounds)
+            rows = self._solver.rows(x, bounds)
             iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
             end = End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
         else:
-            end = self._search.run(active_bounds, x, warm, cold if warm is None else WARM)
+            end = self._solver.run(active_bounds, x, warm, cold if warm is None else WARM)
             if from_guess and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
                 beside = self._solved_from_neighbour(active_bounds, end)
                 if beside is not end:
@@ -363,7 +364,7 @@ class Program:
 
     def _solver_name(self, end: End) -> str:
         if end.run is not None:
-            return f"{OWN}, exact hessian, {NAME}"
+            return f"{INTERIOR_POINT}, exact hessian, {LINEAR_SOLVER}"
         return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
     def _continued_end(self, bounds: ProgramBounds, end: End) -> tuple[End, tuple[Arc, ...]]:
@@ -371,19 +372,19 @@ class Program:
         if not end.status.success:
             return end, ()
         arcs = self._singular_arcs.at(bounds, end.iterate, end.rows, end.cost / self.transcription.cost_scale)
-        return finished(self._search, bounds, end, flat=bool(arcs)), arcs
+        return finished(self._solver, bounds, end, flat=bool(arcs)), arcs
 
     def _solved_from_neighbour(self, bounds: ProgramBounds, first_end: End) -> End:
         """The better of the given end and a solve from a point near a guess that the solver did not leave.
 
         The solver also ends at maxima and saddle points, where derivatives are zero: motions at rest often are.
         """
-        low, high = self._search.transcription.box(bounds)
+        low, high = self._solver.transcription.box(bounds)
         if bounds.free_count <= bounds.equality_count:
             return first_end
         x = first_end.iterate.x
         x = np.clip(x + BESIDE * np.random.default_rng(0).standard_normal(len(x)), low, high)
-        second_end = self._search.run(bounds, x)
+        second_end = self._solver.run(bounds, x)
         better = second_end.status is Status.SOLVED and second_end.cost < first_end.cost - LOWER * max(
             1.0, abs(first_end.cost)
         )
