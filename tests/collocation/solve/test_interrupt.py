@@ -102,7 +102,7 @@ def test_exceptions_of_the_hosts_signal_handler_reach_the_host():
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_host_that_only_notes_the_request_lets_the_solve_end():
+def test_a_handler_that_returns_lets_the_solve_end():
     noted = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: noted.append(number))
     try:
