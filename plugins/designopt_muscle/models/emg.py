@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Annotated, Literal
 
 import numpy as np
+from designopt_mechanics.sharing.statement.criteria import check_band
 from designopt_recordings.channels import Channels
 from designopt_recordings.emg import at_frames, channels_of, envelope, normalised, reference
 from designopt_recordings.errors import RecordingError
@@ -39,10 +40,7 @@ class MeasuredActivity:
     def __post_init__(self) -> None:
         if not self.track:
             raise ValueError("track names no muscle")
-        if self.band is not None and not self.band[0] <= self.band[1]:
-            raise ValueError(f"the band from {self.band[0]:g} to {self.band[1]:g} is empty")
-        if self.band is not None and self.scale == "free":
-            raise ValueError("a band needs a fixed scale: with a free one it would move while the scale is found")
+        check_band(self.band, free_scale=self.scale == "free")
 
 
 def read_activity(file: InputFile, setting: MeasuredActivity, muscles: tuple[str, ...], time: Floats) -> Floats:
