@@ -16,7 +16,7 @@ from designopt_recordings.files.read import read_recording, read_table
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt.plugin import Quantity as Q
-from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.errors import readable
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def read_activity(file: InputFile, setting: MeasuredActivity, muscles: tuple[str
     of the maximum activity. Raises `TrialError` for channels that are not there and envelopes that are no fractions.
     """
     channels = sorted(set(setting.track.values()))
-    try:
+    with readable(file):
         if PurePath(file.name).suffix.lower() == ".c3d":
             analog = read_recording(file).analog
             if analog is None:
@@ -60,9 +60,6 @@ def read_activity(file: InputFile, setting: MeasuredActivity, muscles: tuple[str
             channel_signals = channels_of(read_table(file), channels, "1")
         channel_signals = _envelopes(channel_signals) if setting.signal == "raw" else _fractions(channel_signals)
         values = at_frames(channel_signals, time, setting.delay)
-    except RecordingError as error:
-        message = str(error)
-        raise TrialError(message if message.startswith(file.name) else f"{file.name}: {message}") from None
     signals = np.full((len(time), len(muscles)), np.nan)
     for muscle, channel in setting.track.items():
         signals[:, muscles.index(muscle)] = values[:, channel_signals.names.index(channel)]
