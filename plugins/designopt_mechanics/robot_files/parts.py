@@ -110,9 +110,9 @@ class RobotParts:
         return Ball((w, x, y, z))
 
 
-def moved(kind: type[Rotate | Slide], axis: Floats, variable: Value, inertia: float = 0.0) -> Motion:
+def moved(kind: type[Rotate | Slide], axis: Floats, variable: Value) -> Motion:
     """A rotation about, or a slide along `axis` (3) of any length but 0."""
-    return kind(triple(axis / np.linalg.norm(axis)), variable, inertia)
+    return kind(triple(axis / np.linalg.norm(axis)), variable)
 
 
 def affine(name: str, slope: float, offset: float) -> Value:
