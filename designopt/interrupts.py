@@ -88,14 +88,14 @@ class StopRequests:
     A solver ends after its iteration and keeps its iterate; otherwise CasADi and IPOPT swallow the exception of the
     signal and return the guess.
 
-    The host's handlers are also called. Their exception is kept as `host_error` for the caller, except for the
-    KeyboardInterrupt of Python's own handler, for which the status of the solution stands. It has no effect outside the
-    main thread, which receives no signals, or for a SIGTERM without a handler.
+    It also calls the host's handlers, and raises their exception when the context ends, except the KeyboardInterrupt of
+    Python's own handler, which the status of the solution reports. It has no effect outside the main thread, which
+    receives no signals, or for a SIGTERM without a handler.
     """
 
     def __init__(self) -> None:
         self.is_requested = False
-        self.host_error: BaseException | None = None
+        self._host_error: BaseException | None = None
         self._before: dict[int, Any] = {}
 
     @staticmethod
@@ -123,6 +123,8 @@ class StopRequests:
                 handler.receiver = None if host is handler.host else host
             else:
                 signal.signal(number, handler)
+        if error is None and self._host_error is not None:
+            raise self._host_error
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         _, host = self._before[number]
@@ -132,7 +134,7 @@ class StopRequests:
         try:
             host(number, frame)
         except BaseException as error:  # it must not pass through the solver, which would swallow it
-            self.is_requested, self.host_error = True, error
+            self.is_requested, self._host_error = True, error
 
 
 def _is_lost(frame: FrameType | None) -> bool:

@@ -344,7 +344,6 @@ MANY_ARGUMENTS = {
         OPTIONS,
     ),
     "plugins/designopt_regulator/vehicle/cascade.py:_close_loops": "the matrices of one formula",
-    "plugins/designopt_regulator/vehicle/simulation.py:_setup": "the arguments of `simulate`, row by row",
 }
 
 

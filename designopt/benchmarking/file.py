@@ -283,7 +283,7 @@ class _Cells:
             raise StudyError(issues([Finding(path, f"give one value, of the objective '{objective.name}'")], self.root))
         try:
             amount = units.parse_amount(str(node.data()[objective.name]))
-            return amount.value if amount.unit is None else units.convert(amount.value, amount.unit, objective.unit)
+            return amount.value_in(objective.unit)
         except units.UnitError as error:
             raise StudyError(issues([Finding((*path, objective.name), str(error))], self.root)) from None
 

@@ -55,9 +55,7 @@ class ResultColumns:
             inputs.setdefault(name, condition.quantity.unit if condition.quantity else "")
         outputs = {n: (f.quantity.unit if f.quantity else "", f.required) for n, f in plugin.outputs.items()}
         if not outputs:
-            expression_names = [o.expression.names for o in problem.objectives]
-            expression_names += [c.expression.names for c in problem.constraints]
-            names = {name for names in expression_names for name in names} - problem.figures.keys()
+            names = set[str]().union(*problem.expression_names) - problem.figures.keys()
             outputs = dict.fromkeys(sorted(names), ("", True))
         return cls(outputs, inputs, {p.name: p for p in problem.space.parameters})
 

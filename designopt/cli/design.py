@@ -16,7 +16,6 @@ from designopt import plugin
 from designopt.cli.exit import DIFFERENT, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result, without_plugin
 from designopt.counts import plural
-from designopt.printable import one_line
 from designopt.store.errors import allow_options, data_options, path_hint, plugin_options
 
 if TYPE_CHECKING:
@@ -126,11 +125,11 @@ def _description(result: Result, row: int) -> str:
 
 
 def _aligned_text(rows: Sequence[Sequence[str]]) -> str:
+    from designopt.report.terminal import aligned
+
     if len(rows) < 2:
         return ""
-    rows = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(aligned(rows, len(rows[0])))
 
 
 # ---------------------------------------------------------------------------------------------------------- again

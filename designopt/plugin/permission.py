@@ -112,6 +112,16 @@ def permission_of(model: Use[ModelPlugin], permission: Permission, built: Any = 
     return replace(permission, programs=paths)
 
 
+def ready_model(model: Use[ModelPlugin], permission: Permission) -> Any:
+    """`model` with its settings, after its `prepare`, if it has one. Raises as `permission_of`."""
+    built = model.build()
+    if model.plugin.has_runs:
+        built.prepare(permission_of(model, permission, built))
+    elif model.plugin.has_prepare:
+        built.prepare()
+    return built
+
+
 def _refusal(model: str, item: ForeignCode, permission: Permission) -> str:
     near = closest(item.name, permission.programs)
     instead = f" instead of --allow {near}" if near else ""

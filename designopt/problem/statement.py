@@ -76,6 +76,11 @@ class Statement:
         """Names of the recorded figures: the model's outputs, then the figures computed by objective plugins."""
         return (*self.model.plugin.outputs, *self.figures)
 
+    @property
+    def expression_names(self) -> list[frozenset[str]]:
+        """The names in the expression of each objective, then of each constraint."""
+        return [*(o.expression.names for o in self.objectives), *(c.expression.names for c in self.constraints)]
+
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
         """The sides of all constraints, in their order: the columns of `constraint_values`.

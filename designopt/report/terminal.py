@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from designopt.counts import count, plural
@@ -121,7 +122,7 @@ def summary_table(result: Result) -> str:
         *notable(result),
         *(f"note: {clause}" for clause in (*reached_bounds(result), *limits_of_most(result), *last)),
     ]
-    return "\n".join([*first, *_aligned(lines, 1), *notes])
+    return "\n".join([*first, *aligned(lines, 1), *notes])
 
 
 def _lacking(result: Result) -> list[str]:
@@ -196,7 +197,7 @@ def analysis_table(result: Result) -> str:
     ]
     notes = [f"{' and '.join(left)} in the report"] if left else []
     notes += [f"warning: {clause}" for clause in unusual(result)]
-    return "\n".join([*_aligned(lines, len(head) - len(figures)), *notes, *notable(result), *broken_limits(result)])
+    return "\n".join([*aligned(lines, len(head) - len(figures)), *notes, *notable(result), *broken_limits(result)])
 
 
 def broken_limits(result: Result) -> list[str]:
@@ -206,10 +207,10 @@ def broken_limits(result: Result) -> list[str]:
     remaining_count = len(limits) - LINES
     remainder = [f"and {count(remaining_count)} further limits, in the report"] if remaining_count > 0 else []
     sentences = [*violated_limits.conflicts(limits), *violated_limits.nearest(result)]
-    return [*_aligned(violated_limits.lines(limits[:LINES]), 1), *remainder, *sentences] if limits else []
+    return [*aligned(violated_limits.lines(limits[:LINES]), 1), *remainder, *sentences] if limits else []
 
 
-def _aligned(lines: list[list[str]], words: int) -> list[str]:
+def aligned(lines: Sequence[Sequence[str]], words: int) -> list[str]:
     """The lines in columns; the first `words` columns are left-aligned, the others right-aligned."""
     lines = [[one_line(cell) for cell in line] for line in lines]
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]

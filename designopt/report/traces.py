@@ -132,13 +132,17 @@ def constant_axis(values: ArrayLike, digits: int = 4, least: float = 0.0) -> dic
     }
 
 
-def stacked_axes(rows: Sequence[tuple[str, Trace]], *, gap: float = 0.06) -> tuple[list[str], dict[str, Trace]]:
+#: Gap between axes one above the other, as a share of the height.
+GAP = 0.06
+
+
+def stacked_axes(rows: Sequence[tuple[str, Trace]]) -> tuple[list[str], dict[str, Trace]]:
     """Axes one above the other, the first on top, over one x axis: their names in traces, and their layout.
 
     `rows` are titles with further attributes of the axes; the x axis belongs to the last one (``anchor``).
     """
     suffixes = ["", *map(str, range(2, len(rows) + 1))]
     axes = {}
-    for suffix, domain, (title, attributes) in zip(suffixes, above(len(rows), gap), rows, strict=True):
+    for suffix, domain, (title, attributes) in zip(suffixes, above(len(rows), GAP), rows, strict=True):
         axes[f"yaxis{suffix}"] = axis(title, domain=domain, **attributes)
     return [f"y{suffix}" for suffix in suffixes], axes

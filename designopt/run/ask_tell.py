@@ -214,12 +214,7 @@ def _row(
     unknown = [name for name in outputs if fields and name not in fields]
     missing = [name for name, output in fields.items() if output.required and name not in outputs]
     if not fields:
-        expression_names = [o.expression.names for o in problem.objectives] + [
-            c.expression.names for c in problem.constraints
-        ]
-        missing += sorted(
-            {name for names in expression_names for name in names} - outputs.keys() - problem.figures.keys()
-        )
+        missing += sorted(set[str]().union(*problem.expression_names) - outputs.keys() - problem.figures.keys())
     if unknown or missing:
         problem_text = f"'{missing[0]}' is missing" if missing else f"the model has no output '{unknown[0]}'"
         raise ValueError(f"design {evaluation.number}: {problem_text} in its result")

@@ -270,8 +270,7 @@ def resume_study(
             f"{resume_command(store_path)} --data {root}=FOLDER",
             store_path,
         )
-    aggregations = [o.over for o in study.objectives] + [c.over for c in study.constraints]
-    for use in (study.model, *study.figures.values(), *aggregations, *(stage.solver for stage in study.stages)):
+    for use in (study.model, *study.figures.values(), *study.judging):
         _refuse_absent(use.plugin, store_path)
     ready()
     return run_study(study, store_path, resume=True, progress=progress, **options)

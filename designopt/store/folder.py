@@ -313,8 +313,7 @@ def _copy(files: Mapping[str, InputFile], folder: Path) -> None:
 def _declared_in(study: StudyDefinition, path: Path) -> list[str]:
     """The files in which this process declared uninstalled plugins of `study`, for the resume command: a run from
     Python has no `--plugin`."""
-    over = [o.over for o in study.objectives] + [c.over for c in study.constraints]
-    uses = [study.model, *study.figures.values(), *over, *(stage.solver for stage in study.stages)]
+    uses = [study.model, *study.figures.values(), *study.judging]
     passed_names = {Path(name).name for name, _ in study.plugin_files}
     files = [use.plugin.source for use in uses if use.plugin.source is not None and not is_installed(use.plugin)]
     return list(

@@ -11,7 +11,7 @@ import dataclasses
 import re
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from xml.parsers import expat
 
 from designopt.files import InputFile
@@ -33,23 +33,22 @@ from designopt.study.language.yaml import (
 LARGEST_XML = 32 * 2**20
 
 
-def read_model_file(file: InputFile, value_type: Any, form: Literal["yaml", "xml"] | None = None) -> Any:
+def read_model_file(file: InputFile, value_type: Any) -> Any:
     """The content of `file` as a `value_type`: a dataclass, a TypedDict, or a list or mapping of these.
 
-    `form` defaults to XML for the suffixes ``.xml`` and ``.osim``, and to YAML by the rules of study files otherwise.
-    In XML the names of attributes and of child elements are the keys, and the name of the root is ignored. Repeated
-    elements are a list, as is a single one if the type is a list. An element without children is its text; for a list
-    of numbers, the numbers in it, separated by spaces.
+    The suffixes ``.xml`` and ``.osim`` mean XML, others YAML by the rules of study files. In XML the names of
+    attributes and of child elements are the keys, and the name of the root is ignored. Repeated elements are a list, as
+    is a single one if the type is a list. An element without children is its text; for a list of numbers, the numbers
+    in it, separated by spaces.
 
     Numbers may have units and are converted, ranges are checked, the message for an unknown key suggests the nearest
     one. Raises `StudyError` with all mistakes.
     """
-    if form is None:
-        form = "xml" if file.name.lower().endswith((".xml", ".osim")) else "yaml"
-    largest = LARGEST_XML if form == "xml" else MAX_BYTES
+    is_xml = file.name.lower().endswith((".xml", ".osim"))
+    largest = LARGEST_XML if is_xml else MAX_BYTES
     if file.size > largest:
         raise StudyError([_issue(file.name, f"has {file.size} bytes; a model file has at most {largest}")])
-    root = parse_bytes(file.content, file.name) if form == "yaml" else _with_lists(_parse_xml(file), value_type)
+    root = _with_lists(_parse_xml(file), value_type) if is_xml else parse_bytes(file.content, file.name)
     value, findings = check(known_checker(value_type), root.data(), NO_FILES)
     if findings:
         raise StudyError(issues(findings, root))

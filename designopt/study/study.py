@@ -302,6 +302,12 @@ class StudyDefinition:
         return bool(self.stages) and all(stage.solver.plugin.takes_designs for stage in self.stages)
 
     @property
+    def judging(self) -> list[Use[Any]]:
+        """The aggregations of objectives and constraints, and the solvers of the stages."""
+        over = [o.over for o in self.objectives] + [c.over for c in self.constraints]
+        return [*over, *(stage.solver for stage in self.stages)]
+
+    @property
     def baseline(self) -> Stage | None:
         """The stage that evaluates the designs for comparison, which comes first; None without any."""
         return next((stage for stage in self.stages if stage.baseline), None)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Permission, Use, permission_of, with_declared
+from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Permission, Use, with_declared
+from designopt.plugin.permission import ready_model
 
 
 def check_model(
@@ -45,7 +46,7 @@ def check_model(
     plugin = use.plugin
     cases = [(d, s) for d in designs for s in scenarios]
     permission = Permission.from_options(allow)
-    model = _ready_model(use, permission)
+    model = ready_model(use, permission)
     first, copies = [], []
     for case in cases:
         first.append(_answer(model, plugin, *case))
@@ -57,7 +58,7 @@ def check_model(
         )
         _check_same(plugin, cases[i], copies[i], _answer(model, plugin, *cases[i]), "when it is asked again")
         _check_same(
-            plugin, cases[i], copies[i], _answer(_ready_model(use, permission), plugin, *cases[i]), "in a new instance"
+            plugin, cases[i], copies[i], _answer(ready_model(use, permission), plugin, *cases[i]), "in a new instance"
         )
         _check_gradient(plugin, model, cases[i], copies[i][0], gradient_tolerance)
     _check_batch(plugin, model, cases, copies, refused)
@@ -258,13 +259,3 @@ def _check_raises(plugin: ModelPlugin, model: Any, design: Any, scenario: Any, e
             f"it has to raise {error_type.__name__}"
         ) from error
     raise AssertionError(f"{plugin.name} answers design {dict(design)}; it has to raise {error_type.__name__}")
-
-
-def _ready_model(use: Use[ModelPlugin], permission: Permission) -> Any:
-    """A model with its settings, after `prepare`."""
-    model = use.build()
-    if use.plugin.has_runs:
-        model.prepare(permission_of(use, permission, model))
-    elif use.plugin.has_prepare:
-        model.prepare()
-    return model

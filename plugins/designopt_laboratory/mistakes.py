@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from designopt_mechanics.robot_files.xml import ModelError, parse
 from designopt_muscle.markers.tasks import read_ik_setup
 from designopt_muscle.models.emg import MeasuredActivity
-from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.errors import TrialError, readable
 from designopt_muscle.osim.markers import read_markers
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
@@ -21,7 +21,7 @@ from designopt_laboratory.curves.curves import side_of
 from designopt_laboratory.trial.feet import SIDES
 from designopt_laboratory.trial.functional import FunctionalJoint, hinge_mistakes
 from designopt_laboratory.trial.steps import STEPS, Step
-from designopt_laboratory.trial.subject import markers_on, readable
+from designopt_laboratory.trial.subject import markers_on
 
 
 class LaboratorySettings(Protocol):

@@ -15,10 +15,11 @@ from designopt_mechanics.tree_rows import TreeRows
 def drawing(rows: TreeRows, lines: Sequence[Sequence[Point]], z: ArrayLike, axes: Sequence[int] = (0, 1, 2)) -> Floats:
     """(n, vertices, axes) m: the points of one line after the other, NaN between lines."""
     positions = rows.positions([point for line in lines for point in line], z)
-    parts: list[Floats] = []
-    gap = np.full((len(positions), 1, 3), np.nan)
-    at = 0
-    for line in lines:
-        parts += [positions[:, at : at + len(line)], gap]
-        at += len(line)
-    return np.concatenate(parts[:-1], axis=1)[:, :, list(axes)]
+    return with_gaps(positions, [len(line) for line in lines])[:, :, list(axes)]
+
+
+def with_gaps(vertices: Floats, sizes: Sequence[int]) -> Floats:
+    """The `vertices` (n, sum of sizes, 3) of lines of these `sizes`, one after the other, with NaN between lines."""
+    lines = np.split(vertices, np.cumsum(sizes)[:-1], axis=1)
+    gap = np.full((len(vertices), 1, 3), np.nan)
+    return np.concatenate([part for line in lines for part in (line, gap)][:-1], axis=1)

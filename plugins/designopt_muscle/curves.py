@@ -23,6 +23,8 @@ from designopt.lazy import casadi
 FASTEST = 10.0
 #: Where the curves hold: fibre lengths, fibre speeds, tendon forces.
 LENGTHS, SPEEDS, TENDON_FORCES = (0.2, 1.8), (-1.0, 1.0), (0.0, 5.0)
+#: Shape of the passive force, k_PE.
+PASSIVE_SHAPE = 4.0
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,11 @@ class Curves:
         d1, d2, d3, d4 = self.speed
         return d1 * _library(speed).arcsinh(d2 * speed + d3) + d4
 
-    def passive(self, length: Any, *, strain: Any = 0.6, shape: float = 4.0) -> Any:
+    def passive(self, length: Any, *, strain: Any = 0.6) -> Any:
         """Passive force of a fibre over its length: 1 at the length 1 + `strain`."""
         exp = _library(length, strain).exp
-        offset = 1.0 if self.passive_zero is None else exp(shape * (self.passive_zero - 1.0) / strain)
-        return (exp(shape * (length - 1.0) / strain) - offset) / (math.exp(shape) - offset)
+        offset = 1.0 if self.passive_zero is None else exp(PASSIVE_SHAPE * (self.passive_zero - 1.0) / strain)
+        return (exp(PASSIVE_SHAPE * (length - 1.0) / strain) - offset) / (math.exp(PASSIVE_SHAPE) - offset)
 
     def stiffness(self, strain: Any = None) -> Any:
         """k_T of a tendon with this strain at one normalised force."""

@@ -1,4 +1,4 @@
-"""The interior point method of the package: the optimum of IPOPT, from the same guess, and IPOPT where it is lost."""
+"""The interior point method reaches the optimum of IPOPT from the same guess; IPOPT takes over where it is lost."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ import pytest
 
 from designopt.collocation import Constraint, Integral, Options, Phase, Program, Solution, TrajectoryProblem, solve
 from designopt.collocation.interior import library
-from designopt.collocation.interior.search import NAME, SOLVED, Interior, Run
+from designopt.collocation.interior.method import NAME, SOLVED, Interior, Run
 from designopt.collocation.solution.solution import Status
 from designopt.collocation.solve.ipopt import MIN_SECONDS, Start, limits
 from designopt.collocation.transcription.boxes import boxes
@@ -30,7 +30,7 @@ IPOPT = {"linear_solver": "mumps"}
         "damped_start", "quarter_car", "hyper_sensitive",
     ],
 )  # fmt: skip
-def test_it_ends_where_ipopt_does(name):
+def test_the_optimum_is_that_of_ipopt(name):
     problem = getattr(problems, name)()
     solution = solve(problem, Options(intervals=20, check=False))
     reference = solve(problem, Options(intervals=20, check=False, ipopt=IPOPT))
@@ -61,7 +61,7 @@ def test_a_solve_has_the_same_bits_with_any_number_of_lanes(name, monkeypatch):
     iterates = []
     for flags in (lane_flags(), ("-DLANES=2",)):
         monkeypatch.setattr(library, "lane_flags", lambda flags=flags: flags)
-        monkeypatch.setattr(library, "_load_library", library._load_library.__wrapped__)  # without its memory
+        monkeypatch.setattr(library, "_load_library", library._load_library.__wrapped__)  # without its cache
         solution = solve(getattr(problems, name)(), Options(intervals=20, check=False))
         assert solution.solver.startswith(NAME)
         iterates.append(np.concatenate([solution.iterate.x, solution.iterate.constraint_multipliers]))
@@ -81,7 +81,7 @@ def test_multipliers_are_those_of_ipopt():
 
 @needs_compiler
 def test_a_path_constraint_on_its_limit_has_the_multiplier_of_ipopt():
-    """Bryson's block: |v| of a move in 1 s may not exceed 1.2, which costs 12 (1 + ...) more than without a limit."""
+    """The block may not exceed the speed 1.2; without the limit it reaches 1.5."""
     problem = problems.block_move()
     limited = replace(problem.phases[0], path={"speed": Constraint(lambda v: v["v"], high=1.2)})
     problem = replace(problem, phases=[limited])
@@ -96,7 +96,7 @@ def test_a_path_constraint_on_its_limit_has_the_multiplier_of_ipopt():
 
 
 @needs_compiler
-def test_a_lost_search_is_begun_anew_by_ipopt():
+def test_ipopt_takes_over_a_run_that_is_lost():
     """The straight line is feasible for no time: IPOPT restores feasibility from it."""
     solution = solve(problems.brachistochrone(), Options(intervals=20, check=False))
     assert solution.solver == "ipopt, exact hessian, designopt ldl"
@@ -104,8 +104,8 @@ def test_a_lost_search_is_begun_anew_by_ipopt():
 
 
 @needs_compiler
-def test_ipopt_gets_the_iterations_that_a_lost_search_has_left():
-    """The search is lost here after two iterations."""
+def test_ipopt_has_the_remaining_iterations_after_a_lost_run():
+    """This run is lost after two iterations."""
     alone = Program(problems.oscillator_mass(), Options(intervals=15, ipopt={"print_level": 0})).solve()
     resumed = Program(problems.oscillator_mass(), Options(intervals=15)).solve()
     assert resumed.solver == alone.solver
@@ -117,7 +117,7 @@ def test_ipopt_gets_the_iterations_that_a_lost_search_has_left():
     assert solution.iterations == alone.iterations
 
 
-def test_ipopt_gets_the_time_that_a_lost_search_has_left():
+def test_ipopt_has_the_remaining_time_after_a_lost_run():
     options = Options(max_iterations=30, time_limit=5.0)
     assert limits(Start(), options) == {"max_iter": 30, "max_wall_time": 5.0}
     assert limits(Start(iterations=9, seconds=2.0), options) == {"max_iter": 21, "max_wall_time": 3.0}
@@ -126,7 +126,7 @@ def test_ipopt_gets_the_time_that_a_lost_search_has_left():
 
 @needs_compiler
 @pytest.mark.parametrize("settings", [{"compile": "never"}, {"hessian": "lbfgs"}, {"ipopt": {"print_level": 0}}])
-def test_ipopt_is_used_where_it_is_asked_for(settings):
+def test_ipopt_solves_if_it_is_requested(settings):
     solution = solve(problems.block_move(), Options(intervals=5, check=False, **settings))
     assert solution.solver.startswith("ipopt, ")
     assert solution.objective == pytest.approx(12.0, rel=1e-9)
@@ -143,8 +143,8 @@ def test_a_solve_from_multipliers_takes_fewer_iterations():
 
 
 @needs_compiler
-def test_a_control_without_a_range_does_not_change_the_search():
-    """Its equations at midpoints have no variable left, so that the matrix is singular in every iteration."""
+def test_a_control_whose_bounds_coincide_does_not_impede_the_run():
+    """Equations of such a control at midpoints have no free variable: the matrix is singular in every iteration."""
     q, w, torque, brake = (ca.SX.sym(name) for name in ("angle", "rate", "torque", "brake"))
     system = System.from_expressions(
         "pendulum",
@@ -179,14 +179,14 @@ def test_the_same_solve_gives_the_same_bits():
 
 
 @needs_compiler
-def test_a_search_keeps_its_derivatives_after_another_one():
+def test_a_run_continues_with_its_own_derivatives_after_another_run():
     program = Program(problems.cart_pole(), Options(intervals=20))
     transcription = program.transcription
     limits = boxes(program.problem_functions, program.problem, transcription.layout, transcription.blocks)
     interior = Interior(transcription, library.loaded())
     x = program.solve().iterate.x
 
-    def ended(*, disturbed):
+    def final_iterate(*, disturbed):
         run = Run(interior, limits, 0.9 * x, None)
         run.go(10.0, 10.0, 0.0, 100, lambda: False)
         if disturbed:
@@ -196,11 +196,11 @@ def test_a_search_keeps_its_derivatives_after_another_one():
         assert run.iterations > iterations
         return run.iterate()[0].x
 
-    assert np.array_equal(ended(disturbed=False), ended(disturbed=True))
+    assert np.array_equal(final_iterate(disturbed=False), final_iterate(disturbed=True))
 
 
 @needs_compiler
-def test_it_stops_at_the_limit_of_iterations_and_keeps_the_iterate():
+def test_a_run_stops_at_the_iteration_limit_and_keeps_its_iterate():
     solution = Program(problems.cart_pole(), Options(intervals=20, max_iterations=4)).solve()
     assert solution.status is Status.ITERATION_LIMIT
     assert solution.iterations == 4
@@ -217,9 +217,9 @@ def test_the_limit_of_iterations_is_cut_to_the_range_of_a_c_int():
 
 @needs_compiler
 @pytest.mark.parametrize("steep", [1.0, 1e8, 1e11])
-def test_a_constraint_is_kept_in_its_own_size_however_steep_it_is(steep):
-    """The solver divides a row by its largest derivative over 100; without a look at the row itself a tolerance of 1e-4
-    leaves 0.098 of the second and 98 of the third, where IPOPT leaves nothing."""
+def test_a_steep_constraint_is_satisfied_in_its_own_size(steep):
+    """The solver divides a row by its largest derivative over 100. Without a test of the row itself, a tolerance of
+    1e-4 leaves a violation of 0.098 of the second and of 98 of the third; IPOPT leaves none."""
     phase = replace(problems.block_move().phases[0], final={"v": 0.0})
     end = Constraint(lambda e: steep * ca.sin(e.final["x"]), 0.8 * steep, 0.8 * steep)
     problem = replace(problems.block_move(), phases=[phase], constraints={"end": end})

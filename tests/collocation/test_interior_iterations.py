@@ -1,6 +1,6 @@
-"""The interior point method on small programs with a known course: each iterate is that of IPOPT, which implements the
-same paper (Wächter & Biegler 2006), if large barriers are left as late and no step is of second order; where it stops,
-the unscaled optimality conditions hold."""
+"""The interior point method on small programs: without its early reductions of the barrier parameter and its steps of
+second order, each iterate is that of IPOPT, which implements the same paper (Wächter & Biegler 2006); the result
+satisfies the unscaled optimality conditions."""
 
 from types import SimpleNamespace
 
@@ -8,8 +8,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from designopt.collocation.interior import library, search
-from designopt.collocation.interior.search import NEAR, RECORDED, SOLVED, Interior, Run
+from designopt.collocation.interior import library, method
+from designopt.collocation.interior.method import NEAR, RECORDED, SOLVED, Interior, Run
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.dynamics.compile import find_compiler
@@ -44,8 +44,8 @@ class SmallProgram:
             row_box=lambda bounds: (bounds.row_low, bounds.row_high),
         )
 
-    def searched(self, start, tolerance=1e-8, constraint_tolerance=1e-4, acceptable=0.0, multipliers=None):
-        """The status and the search itself."""
+    def run(self, start, tolerance=1e-8, constraint_tolerance=1e-4, acceptable=0.0, multipliers=None):
+        """The status and the run."""
         interior = Interior(self.transcription, library.loaded())
         run = Run(interior, self.bounds, np.asarray(start, float), multipliers)
         return run.go(tolerance, constraint_tolerance, acceptable, 200, lambda: False), run
@@ -102,45 +102,45 @@ STARTS = np.random.default_rng(0).uniform(-2.0, 2.0, (12, 3))
     ids=["circle-0.5", "circle-1", "circle-2", "hs71", "waves", *(f"saddle-{k}" for k in (0, 3, 6, 10, 11))],
 )
 def test_every_iterate_is_that_of_ipopt(program, start, monkeypatch):
-    """Steps, corrections of second order, filter, shifts of the diagonal, barrier: a difference in one of them gives
-    other iterates. Limits are relaxed differently below a barrier of 1e-7, by less than 1e-8."""
-    monkeypatch.setattr(search, "KAPPA_EARLY", 10.0)
-    monkeypatch.setattr(search, "SECOND_BELOW", 0.0)
-    status, run = program.searched(start)
+    """A difference in steps, corrections of second order, filter, shifts of the diagonal or barrier changes the
+    iterates. Below a barrier of 1e-7, limits are relaxed differently, by less than 1e-8."""
+    monkeypatch.setattr(method, "KAPPA_EARLY", 10.0)
+    monkeypatch.setattr(method, "SECOND_BELOW", 0.0)
+    status, run = program.run(start)
     statistics, solution = program.by_ipopt(start)
 
     assert status == SOLVED
     assert statistics["success"]
-    course, expected = run.stats()["iterations"], statistics["iterations"]
+    history, expected = run.stats()["iterations"], statistics["iterations"]
     for name in RECORDED:
         if name != "d_norm":
-            np.testing.assert_allclose(course[name], expected[name], rtol=1e-5, atol=1e-7, err_msg=name)
+            np.testing.assert_allclose(history[name], expected[name], rtol=1e-5, atol=1e-7, err_msg=name)
     iterate, _, _ = run.iterate()
     np.testing.assert_allclose(iterate.x, solution["x"], rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(iterate.constraint_multipliers, solution["lam_g"], rtol=1e-5, atol=1e-6)
 
 
-def test_large_barriers_are_left_early_on_the_way_to_the_same_optimum(monkeypatch):
-    _, early = hock_schittkowski_71().searched([1.0, 5.0, 5.0, 1.0])
-    monkeypatch.setattr(search, "KAPPA_EARLY", 10.0)
-    monkeypatch.setattr(search, "SECOND_BELOW", 0.0)
-    _, late = hock_schittkowski_71().searched([1.0, 5.0, 5.0, 1.0])
+def test_early_reductions_of_large_barriers_save_iterations_to_the_same_optimum(monkeypatch):
+    _, early = hock_schittkowski_71().run([1.0, 5.0, 5.0, 1.0])
+    monkeypatch.setattr(method, "KAPPA_EARLY", 10.0)
+    monkeypatch.setattr(method, "SECOND_BELOW", 0.0)
+    _, late = hock_schittkowski_71().run([1.0, 5.0, 5.0, 1.0])
 
     assert early.iterations < late.iterations
     np.testing.assert_allclose(early.iterate()[0].x, late.iterate()[0].x, rtol=1e-7)
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_steps_of_second_order_reach_limits_without_force_in_fewer_iterations(side, monkeypatch):
-    """The minimum of x^2 + (y - z)^2 + z^2 with limits of x and y at zero, from inside. Each
-    plain step halves the distance, as no limit exerts a force."""
+def test_steps_of_second_order_reach_limits_with_zero_multipliers_in_fewer_iterations(side, monkeypatch):
+    """The minimum of x^2 + (y - z)^2 + z^2 with limits of x and y at zero, from inside. Each plain step halves the
+    distance, because all multipliers of limits are zero."""
     x = ca.SX.sym("x", 3)
     cost = x[0] ** 2 + (x[1] - x[2]) ** 2 + x[2] ** 2
     limits = sorted([0.0, 3.0 * side])
     program = SmallProgram(x, cost, x[0] - x[1], bounds=([*2 * [limits[0]], -5.0], [*2 * [limits[1]], 5.0]))
-    _, second = program.searched(side * np.ones(3), tolerance=1e-11)
-    monkeypatch.setattr(search, "SECOND_BELOW", 0.0)
-    _, plain = program.searched(side * np.ones(3), tolerance=1e-11)
+    _, second = program.run(side * np.ones(3), tolerance=1e-11)
+    monkeypatch.setattr(method, "SECOND_BELOW", 0.0)
+    _, plain = program.run(side * np.ones(3), tolerance=1e-11)
 
     assert second.iterations <= 0.8 * plain.iterations
     for run in (second, plain):
@@ -150,13 +150,13 @@ def test_steps_of_second_order_reach_limits_without_force_in_fewer_iterations(si
 
 @pytest.mark.parametrize("limits", [(1.0, 1.0), (1.0, FREE), (1.0, 3.0)])
 @pytest.mark.parametrize("steep", [1.0, 1e5])
-def test_multipliers_of_a_steep_row_are_those_of_the_row_itself(limits, steep):
+def test_multipliers_of_a_steep_row_are_those_of_the_unscaled_row(limits, steep):
     """The solver divides the row by 1e3 and the cost by 1e2. By hand: the minimum of 5e3 x^2 with steep x >= steep
     is at 1, with the multiplier -1e4 / steep."""
     x = ca.SX.sym("x", 2)
     cost = 5e3 * x[0] ** 2 + 0.5 * (x[1] - 1.0) ** 2
     program = SmallProgram(x, cost, steep * x[0], limits=(steep * limits[0], steep * limits[1]))
-    status, run = program.searched([2.0, 0.0])
+    status, run = program.run([2.0, 0.0])
     iterate, rows, gradient = run.iterate()
 
     assert status == SOLVED
@@ -164,7 +164,7 @@ def test_multipliers_of_a_steep_row_are_those_of_the_row_itself(limits, steep):
     assert iterate.constraint_multipliers == pytest.approx([-1e4 / steep], rel=1e-6)
     assert np.abs(gradient).max() <= 1e-4
 
-    warm_status, warm = program.searched(iterate.x, multipliers=iterate)
+    warm_status, warm = program.run(iterate.x, multipliers=iterate)
     assert warm_status == SOLVED
     assert warm.iterations <= 3
     assert warm.stats()["iterations"]["inf_du"][0] <= 0.1  # the gradient of the cost alone is 1e4
@@ -174,15 +174,13 @@ def test_multipliers_of_bounds_belong_to_the_unscaled_cost():
     """By hand: the minimum of 1e4 (x - 2 y) in the unit square is at (0, 1), with the slopes of the cost there."""
     x = ca.SX.sym("x", 2)
     program = SmallProgram(x, 1e4 * (x[0] - 2.0 * x[1]), x[0] + x[1], (0.0, 1.0), (-FREE, FREE))
-    status, run = program.searched([0.5, 0.5])
+    status, run = program.run([0.5, 0.5])
     iterate, _, _ = run.iterate()
 
     assert status == SOLVED
     assert iterate.x == pytest.approx([0.0, 1.0], abs=1e-7)
     assert iterate.bound_multipliers == pytest.approx([-1e4, 2e4], rel=1e-6)
-    warm_status, warm = program.searched(
-        iterate.x, multipliers=Iterate(iterate.x, np.zeros(1), iterate.bound_multipliers)
-    )
+    warm_status, warm = program.run(iterate.x, multipliers=Iterate(iterate.x, np.zeros(1), iterate.bound_multipliers))
     assert warm_status == SOLVED
     assert warm.iterations <= 4
 
@@ -198,18 +196,18 @@ def test_multipliers_of_bounds_belong_to_the_unscaled_cost():
 def test_a_steep_cost_is_solved_to_its_own_accuracy(power, low, tolerance):
     x = ca.SX.sym("x", 1)
     program = SmallProgram(x, 1e8 / power * x**power, x, (low, FREE), (-FREE, FREE))
-    status, run = program.searched([1.0], tolerance=tolerance)
+    status, run = program.run([1.0], tolerance=tolerance)
 
     assert status == SOLVED
     assert abs(1e8 * run.iterate()[0].x[0] ** max(power - 1, 1)) <= 1.0
 
 
-def test_a_search_is_not_near_while_a_steep_row_is_violated():
-    """Newton's steps toward the fourfold root of 1e12 x^4 reduce it by 0.316 each. Divided by 4e10 it is below 0.1 for
-    more than 15 iterations in which the row itself is above 0.01."""
+def test_a_run_is_not_near_while_a_steep_row_is_violated():
+    """Newton's steps toward the fourfold root multiply 1e12 x^4 by 0.316 each. Divided by 4e10, the row is below 0.1
+    for more than 15 iterations in which the unscaled row is above 0.01."""
     x = ca.SX.sym("x", 2)
     program = SmallProgram(x, 0.5 * (x[1] - 1.0) ** 2, 1e12 * x[0] ** 4)
-    status, run = program.searched([1.0, 0.0], tolerance=1e-13, constraint_tolerance=1e-13, acceptable=0.1)
+    status, run = program.run([1.0, 0.0], tolerance=1e-13, constraint_tolerance=1e-13, acceptable=0.1)
 
     assert status in (SOLVED, NEAR)
     assert abs(run.iterate()[1][0]) <= 1e-2

@@ -290,7 +290,7 @@ def test_a_number_that_is_named_twice_counts_once() -> None:
         ([[-1.0]], "negative eigenvalue"),
     ],
 )
-def test_a_spread_that_makes_no_sense_is_refused(covariance, message) -> None:
+def test_an_invalid_spread_is_refused(covariance, message) -> None:
     problem = regulator()
     s = sensitivities(problem, solve(problem, Options(intervals=5)), ["weight"])
     with pytest.raises(ProblemError, match=message):

@@ -11,9 +11,9 @@ PERIOD, SPEED = 1.232, 1.015
 Columns = dict[str, Floats]
 
 
-def cycle(gait: Gait, samples: int = 101, **changed: Floats) -> Columns:
-    """Columns of a cycle file made from the bundled series; `changed` replaces columns."""
-    phase = np.linspace(0.0, 1.0, samples)
+def cycle(gait: Gait, samples: int = 101, at: Floats | None = None, **changed: Floats) -> Columns:
+    """Columns of a cycle file made from the bundled series, `at` phases or even ones; `changed` replaces columns."""
+    phase = np.linspace(0.0, 1.0, samples) if at is None else at
     thigh, knee, ankle = (np.degrees(gait.series(s, phase)) for s in ("thigh", "knee", "ankle"))
     columns = {
         "phase": phase,

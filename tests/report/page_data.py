@@ -39,3 +39,10 @@ def _with_arrays(value: Any, block: bytes) -> Any:
     if isinstance(value, dict):
         return {key: _with_arrays(v, block) for key, v in value.items()}
     return [_with_arrays(v, block) for v in value] if isinstance(value, list) else value
+
+
+def rows(page: str, title: str) -> list[list[str]]:
+    """The cells of the table under a heading of the page."""
+    table = page[page.index(f"<h3>{title}</h3>") :]
+    body = table[table.index("<tbody>") : table.index("</tbody>")]
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr.*?</tr>", body)]

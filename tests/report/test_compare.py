@@ -1,6 +1,5 @@
 """Stores side by side: what is common, in common units, with one reference; and what differs, in words."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -8,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from given_results import WORST, GivenResult, at_most, beam_result, grid, maximize, minimize
-from page_data import figures_of
+from page_data import figures_of, rows
 
 from designopt.plugin import InputFile, Use, find, report_part
 from designopt.report import Figure, Section
@@ -28,12 +27,6 @@ def store(name: str, values: Any, **more: Any) -> GivenResult:
 
 FIRST = store("runs/first.study", [(1, 3), (3, 1)])
 SECOND = store("runs/second.study", [(1, 1), (2, 4)])
-
-
-def rows(page: str, title: str) -> list[list[str]]:
-    table = page[page.index(f"<h3>{title}</h3>") :]
-    body = table[table.index("<tbody>") : table.index("</tbody>")]
-    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr.*?</tr>", body)]
 
 
 def compared(*stores: GivenResult, path: Path) -> str:

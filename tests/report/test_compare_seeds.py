@@ -1,7 +1,6 @@
 """Runs of one study with several seeds: attainment surfaces, and rank tests between studies."""
 
 import base64
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from given_results import GivenResult, beam_result, minimize
-from page_data import figures_of
+from page_data import figures_of, rows
 
 from designopt.report.comparison.page import write_comparison
 from designopt.report.comparison.seeds import attainment, holm, kruskal, mann_whitney
@@ -23,12 +22,6 @@ def store(name: str, values: Any, seed: int, **more: Any) -> GivenResult:
 
 def compared(stores: list[GivenResult], folder: Path) -> str:
     return write_comparison(stores, folder / "comparison.html").read_text(encoding="utf-8")
-
-
-def rows(page: str, title: str) -> list[list[str]]:
-    table = page[page.index(f"<h3>{title}</h3>") :]
-    body = table[table.index("<tbody>") : table.index("</tbody>")]
-    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr.*?</tr>", body)]
 
 
 def figure(page: str, name: str) -> Any:

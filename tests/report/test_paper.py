@@ -170,7 +170,7 @@ def test_many_panels_stand_in_two_stacks_and_many_names_are_small_on_a_sheet(
     names = [f"muscle_{k}" for k in range(90)]
     lengths = {"data": [{"type": "scatter", "mode": "markers", "x": [1.0] * 90, "y": names}], "layout": layout()}
     figures = (
-        Figure("States", stacked(panel_rows, "time [s]"), height=3200),
+        Figure("States", stacked(panel_rows), height=3200),
         Figure("Lengths", lengths, height=1700),
     )
     path = page_of(tmp_path, Section("Motion", figures=figures), Section("Record"))

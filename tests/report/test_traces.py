@@ -5,7 +5,7 @@ import pytest
 
 from designopt.report.colours import layout
 from designopt.report.plotly_figure import as_plotly
-from designopt.report.traces import Trace, selected, stacked_axes, trace
+from designopt.report.traces import GAP, Trace, selected, stacked_axes, trace
 
 X = np.array([0.0, 1.0, 2.0])
 
@@ -67,9 +67,9 @@ def test_the_view_changes_the_axes_with_the_option() -> None:
 
 
 def test_stacked_axes_fill_the_height_from_the_top_down() -> None:
-    places, axes = stacked_axes([("speed", {}), ("force", {"range": [0, 1]}), ("power", {})], gap=0.1)
+    places, axes = stacked_axes([("speed", {}), ("force", {"range": [0, 1]}), ("power", {})])
     assert places == ["y", "y2", "y3"]
-    size = 0.8 / 3
+    size = (1.0 - 2.0 * GAP) / 3
     assert axes["yaxis"]["domain"] == pytest.approx([1.0 - size, 1.0])
     assert axes["yaxis2"]["range"] == [0, 1]
     assert axes["yaxis3"]["domain"] == pytest.approx([0.0, size])

@@ -1,13 +1,14 @@
 /* The line search with a filter (section 2.3) and corrections of second order (section 2.4). */
 
-static const double GAMMA_THETA = 1e-5, GAMMA_PHI = 1e-8, ETA = 1e-8, S_THETA = 1.1, S_PHI = 2.3, MIN_ALPHA_SHARE = 0.05;
+static const double GAMMA_THETA = 1e-5, GAMMA_PHI = 1e-8, ETA = 1e-8, S_THETA = 1.1, S_PHI = 2.3;
+static const double MIN_ALPHA_SHARE = 0.05;
 static const double SOC_HELPS = 0.99, MOST_INCREASE = 5.0, EPSILON = 2.220446049250313e-16;
 enum { CORRECTIONS = 4 };
 
 /* Whether a <= b up to the rounding errors of numbers as large as `size`. */
 static int not_above(double a, double b, double size) { return a - b <= 10.0 * EPSILON * fabs(size); }
 
-/* Violation and barrier function at the beginning of the step, and the slope of the latter along it. */
+/* Violation and barrier function at the beginning of a step, and the slope of the barrier function along it. */
 typedef struct {
     double theta, phi, slope;
 } Merit;
@@ -37,7 +38,7 @@ static int is_accepted(const Interior *t, Merit m, double alpha, double theta, d
     return is_better && !in_filter(t, theta, phi);
 }
 
-/* The shortest step that is tried (equation 23). */
+/* The minimum step length of the line search (equation 23). */
 static double shortest(const Interior *t, Merit m) {
     double share = GAMMA_THETA;
     if (m.slope < 0.0) {
@@ -47,11 +48,11 @@ static double shortest(const Interior *t, Merit m) {
     return MIN_ALPHA_SHARE * share;
 }
 
-/* Maximum relative shift of a limit away from a variable that rounding errors would put on it (section 3.5). */
+/* Maximum relative shift of a limit away from a variable that is on it because of rounding errors (section 3.5). */
 static const double MAX_LIMIT_SHIFT = 1.8e-12;
 
 static void keep_apart(Interior *t, int i) {
-    const SearchData *g = &t->g;
+    const RunData *g = &t->g;
     double min_distance = EPSILON * smaller(1.0, t->mu);
     if (has_low(t, i) && g->x[i] - g->low[i] < min_distance) {
         double distance = larger(t->mu / larger(g->zl[i], EPSILON), min_distance);
@@ -63,7 +64,7 @@ static void keep_apart(Interior *t, int i) {
     }
 }
 
-/* Moves x to `before` + alpha step and evaluates there; returns as `values_at`. */
+/* Moves x to `before` + alpha step and evaluates violation and barrier function; returns as `values_at`. */
 static int trial(Interior *t, const double *step, double alpha, double *theta, double *phi) {
     for (int i = 0; i < t->g.n; i++) t->g.x[i] = t->before[i] + alpha * step[i], keep_apart(t, i);
     int status = values_at(t, t->g.x, &t->f, t->c);
@@ -72,7 +73,7 @@ static int trial(Interior *t, const double *step, double alpha, double *theta, d
     return status;
 }
 
-/* Corrections of the full step for the violation at its end; 1 if one is accepted, which is then in t->soc. */
+/* Corrects the full step for the violation at its end; 1 if a correction is accepted, which is then in t->soc. */
 static int corrected(Interior *t, Merit m, double alpha, double theta_full, double *alpha_soc) {
     int n = t->g.n, rows = t->g.m;
     double last_theta = m.theta, theta = theta_full, phi, correction_alpha = alpha;
@@ -81,10 +82,10 @@ static int corrected(Interior *t, Merit m, double alpha, double theta_full, doub
         last_theta = theta;
         for (int i = 0; i < rows; i++) {
             t->c_soc[i] = correction_alpha * t->c_soc[i] + t->c[i];
-            t->side[n + i] = -t->c_soc[i];
+            t->rhs[n + i] = -t->c_soc[i];
         }
-        if (!solved_for_side(t, 0, t->soc)) return 0;
-        /* the limits bound the correction from the beginning of the step */
+        if (!solve_for_rhs(t, 0, t->soc)) return 0;
+        /* the correction starts at the beginning of the step */
         memcpy(t->g.x, t->before, (size_t)n * sizeof(double));
         correction_alpha = longest(t, t->soc);
         int status = trial(t, t->soc, correction_alpha, &theta, &phi);
@@ -97,7 +98,7 @@ static int corrected(Interior *t, Merit m, double alpha, double theta_full, doub
     return 0;
 }
 
-/* Tries the step of second order within the limits; 1 if it is accepted and becomes the step. */
+/* Tries the step of second order within the limits; 1 if the filter accepts it, which makes it the step. */
 static int is_second_accepted(Interior *t, Merit *m, double *phi) {
     Merit second = {m->theta, m->phi, 0.0};
     double theta;
@@ -112,7 +113,7 @@ static int is_second_accepted(Interior *t, Merit *m, double *phi) {
     return status < 0 ? status : t->has_second;
 }
 
-/* Moves along the step to a point that the filter accepts; 1 if there is one, 0 if not, -1 to stop. */
+/* Moves along the step to a point that the filter accepts: 1, or 0 without such a point, or -1 to stop. */
 static int search_line(Interior *t) {
     int n = t->g.n;
     Merit m = {sum_of(t->c, t->g.m), barrier_of(t, t->g.x, t->f), 0.0};

@@ -1,4 +1,4 @@
-"""The functions of a program, interpreted by CasADi or compiled; they write into memory that the search in C reads."""
+"""The functions of a program, interpreted by CasADi or compiled, which write into memory that the C code reads."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from designopt.lazy import casadi as ca
 
 logger = logging.getLogger(__name__)
 
-#: Requests to functions: those of state.c with the same names.
+#: Requests to the functions, as in state.c.
 VALUES, SLOPES, CURVATURE, NOTHING = range(4)
-#: Those after which `stops` is tested.
+#: Requests after which `stops` is tested.
 WITH_STOPS = (SLOPES, NOTHING)
-#: Maximum number of variables of a program that is compiled: its text grows with it.
+#: Maximum number of variables of a program that is compiled, because the C text grows with that number.
 MOST_VARIABLES = 5000
-#: Types of functions of which C text can be generated.
+#: Types of functions that CasADi can write as C text.
 WRITABLE = frozenset(("SXFunction", "MXFunction", "Map"))
 
 
@@ -37,12 +37,13 @@ class Call(ctypes.Structure):
 
 
 class ProgramFunctions:
-    """Cost, rows and derivatives of a program: ``evaluate(what)`` reads `x`, `p`, `cost_factor` and `row_factors`, and
-    writes `cost` and `g` (what 0), `gradient` and the nonzeros of `jacobian` (1), those of `hessian` (2), nothing (3).
+    """Cost, rows and derivatives of a program: ``evaluate(request)`` reads `x`, `p`, `cost_factor` and `row_factors`,
+    and writes `cost` and `g` (VALUES), `gradient` and the nonzeros of `jacobian` (SLOPES), those of `hessian`
+    (CURVATURE), or nothing (NOTHING).
 
     `addresses` are the memory addresses of these arrays, `calls` that of the compiled functions (None: interpreted).
-    `stops` is tested once in an iteration; an exception of a function is stored as `error`. `user` is the search to
-    which the current values belong.
+    `stops` is tested once in an iteration; an exception of a function is stored as `error`. `user` is the run to which
+    the current values belong.
     """
 
     def __init__(self, transcription: Transcription) -> None:
@@ -57,7 +58,7 @@ class ProgramFunctions:
         self.addresses = {name: each.ctypes.data for name, each in arrays.items()}
         self.calls: int | None = None
         arguments = (self.x, self.p)
-        #: Function, arguments, number of the result and where it goes, for each request
+        #: Function, arguments, number of the result and its array, for each request
         self._functions = (
             ((transcription.objective, arguments, 0, self.cost), (transcription.constraints, arguments, 0, self.g)),
             (
@@ -67,7 +68,7 @@ class ProgramFunctions:
             ((transcription.hessian, (*arguments, self.cost_factor, self.row_factors), 0, self.hessian),),
             (),
         )
-        self._memory: list[Any] = []  # used by the calls
+        self._memory: list[Any] = []  # which the calls use
         self._calls = [[self._interpreted_call(*each) for each in request] for request in self._functions]
         self._is_attempted = False
         self.stops: Callable[[], bool] = lambda: False
@@ -85,8 +86,8 @@ class ProgramFunctions:
         return call
 
     def compile(self) -> None:
-        """Compiles the functions, which give the same bits in a fifth of the time, unless they are too large or contain
-        functions that cannot be written in C. A failure is logged."""
+        """Compiles the functions, unless they are too large or contain functions that CasADi cannot write in C; logs a
+        failure. Compiled functions return the same bits in a fifth of the time."""
         functions = [each for request in self._functions for each in request]
         if self._is_attempted:
             return
@@ -122,12 +123,12 @@ class ProgramFunctions:
         return Call(address, *memory, integers.ctypes.data, reals.ctypes.data)
 
     def evaluate(self, request: int) -> int:
-        """0, or 1 if the search must stop, for which each iteration asks once: with the slopes."""
+        """0, or 1 if the run must stop."""
         try:
             for call in self._calls[request]:
                 call()
             return int(request in WITH_STOPS and self.stops())
-        except BaseException as error:  # it would be lost in C
+        except BaseException as error:  # which C would lose
             self.error = error
             return 1
 

@@ -1,5 +1,5 @@
-"""The search in C as a library, with its structures: compiled from the C files beside this module and those of the
-linear solver."""
+"""The interior point method in C as a library, compiled from the C files beside this module and those of the linear
+solver; the structure of its input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from designopt.dynamics.compile import CompilerError, cache_dir, find_compiler, 
 logger = logging.getLogger(__name__)
 
 #: Order of the files in the text, after the linear solver.
-PARTS = ("state", "values", "step", "filter", "search")
+PARTS = ("state", "values", "step", "filter", "iterations")
 
 EVALUATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
 
@@ -24,13 +24,13 @@ INTEGERS = (
     *("begin", "row", "diagonal", "column", "equation", "slack_row", "slack_to"),
     *("w_from", "w_to", "j_from", "j_to", "j_row", "j_col"),
 )
-#: Numbers of one search, one behind the other.
+#: Arrays of one run, one after the other in memory.
 OF_RUN = ("value", "low", "up", "x", "y", "zl", "zu")
 NUMBERS = ("all", "cost", "g", "gradient", "jacobian", "hessian", "cost_factor", "row_factors", *OF_RUN)
 
 
-class SearchData(ctypes.Structure):
-    """The input of the search: `SearchData` of state.c."""
+class RunData(ctypes.Structure):
+    """The input of a run: `RunData` of state.c."""
 
     _fields_ = (
         *((name, ctypes.c_int) for name in _COUNTS),
@@ -67,7 +67,7 @@ def _load_library(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL 
         logger.warning("programs are solved with IPOPT instead: %s", error)
         return None
     library.interior_new.restype = ctypes.c_void_p
-    library.interior_new.argtypes = [ctypes.POINTER(SearchData)]
+    library.interior_new.argtypes = [ctypes.POINTER(RunData)]
     library.interior_free.argtypes = [ctypes.c_void_p]
     library.interior_free.restype = None
     library.interior_run.argtypes = [ctypes.c_void_p, *3 * [ctypes.c_double], ctypes.c_int]

@@ -1,11 +1,11 @@
-/* Newton's step: the matrix with the inertia of a descent, its factors, and solutions refined to the last digits. */
+/* Newton's step: the matrix with the inertia of a descent direction, its factors, and refined solutions. */
 
 static const double FIRST_SHIFT = 1e-4, MIN_SHIFT = 1e-20, MAX_SHIFT = 1e20; /* section 3.1 */
 static const double EXACT = 1e-10, GOOD_ENOUGH = 1e-5;
-/* Number of successive iterations with a singular matrix after which its equations are shifted first (IPOPT's). */
+/* Number of successive iterations with a singular matrix after which the equations are shifted first (IPOPT's). */
 enum { REFINEMENTS = 10, DEGENERATE = 3 };
 
-/* The matrix (n + m, n + m) times a vector, from its lower triangle. */
+/* Multiplies the matrix (n + m, n + m), of which the lower triangle is stored, by a vector. */
 static void times(const Interior *t, const double *v, double *result) {
     const int *begin = t->g.begin, *row = t->g.row;
     int size = t->g.n + t->g.m;
@@ -22,40 +22,33 @@ static void times(const Interior *t, const double *v, double *result) {
     }
 }
 
-/* Factors the matrix and substitutes forward for `side`; 1 if its inertia is right, 0 if it is not, -1 if it is singular,
-   -2 without memory. */
-static int factors(Interior *t) {
-    if (!t->system.analysis) {
-        Memory memory = {0};
-        Pattern pattern = {t->system.n, t->system.begin, t->system.row};
-        int *partner = TAKE(&memory, int, t->system.n);
-        if (partner) pair_up(pattern, t->k, partner, &memory);
-        if (!memory.failed) t->system.analysis = analysis_of(&t->system, partner);
-        free(partner);
-        if (!t->system.analysis) return -2;
-    }
+/* Factorizes the matrix and substitutes `rhs` forward: 1 if the inertia is correct, 0 if it is not, -1 if the matrix is
+   singular, -2 without memory. */
+static int factorize_matrix(Interior *t) {
+    if (!is_analysed(&t->system, t->k)) return -2;
     if (!t->factor && !(t->factor = new_factor(t->system.analysis))) return -2;
-    int flag = factorize(t->system.analysis, t->k, t->threshold, 1e-100, t->side, t->factor);
+    int flag = factorize(t->system.analysis, t->k, t->threshold, 1e-100, t->rhs, t->factor);
     if (flag == NO_MEMORY) return -2;
     return flag == SINGULAR ? -1 : t->factor->negative == t->g.m;
 }
 
-/* Adds to the diagonal of the variables and subtracts from that of the equations. */
+/* Adds a shift to the diagonal of the variables, and subtracts one from that of the equations. */
 static void shift_diagonal(Interior *t, double variable_shift, double equation_shift) {
     for (int i = 0; i < t->g.n; i++) t->k[t->g.diagonal[i]] += variable_shift;
     for (int i = t->g.n; i < t->g.n + t->g.m; i++) t->k[t->g.diagonal[i]] -= equation_shift;
 }
 
-/* Factors of the matrix, shifted until its inertia is right (algorithm IC); 0 without success. A `first` matrix has no
-   shift yet. Dependent equations make it singular in every iteration: then the shift of equations comes first. */
-static int factors_of_descent(Interior *t, int first) {
+/* Factorizes the matrix, shifted until its inertia is correct (algorithm IC); 0 without success. A `first` matrix has
+   no shift yet. Dependent equations make the matrix singular in every iteration: then the equations are shifted first.
+   */
+static int factorize_descent(Interior *t, int first) {
     double shift = 0.0, equation_shift = 0.0, singular_shift = 1e-8 * pow(t->mu, 0.25);
     if (first && t->singular >= DEGENERATE) {
         equation_shift = singular_shift;
         shift_diagonal(t, 0.0, equation_shift);
     }
     for (int tries = 0;; tries++) {
-        int status = factors(t);
+        int status = factorize_matrix(t);
         if (status == 1) {
             t->shift = shift;
             if (shift > 0.0) t->last_shift = shift;
@@ -77,46 +70,47 @@ static int factors_of_descent(Interior *t, int first) {
     }
 }
 
-/* Writes the refined solution for `side`; with `has_substituted` the factorization has substituted it forward. 0 if no
+/* Writes the refined solution for `rhs`, which the factorization has substituted forward if `has_substituted`; 0 if no
    digit is correct. */
-static int solved_for_side(Interior *t, int has_substituted, double *solution) {
+static int solve_for_rhs(Interior *t, int has_substituted, double *solution) {
     int size = t->g.n + t->g.m;
-    double side_size = largest_of(t->side, size), last_ratio = HUGE_NUMBER;
-    memcpy(solution, t->side, (size_t)size * sizeof(double));
+    double rhs_size = largest_of(t->rhs, size), last_ratio = HUGE_NUMBER;
+    memcpy(solution, t->rhs, (size_t)size * sizeof(double));
     solve(t->system.analysis, t->factor, has_substituted, solution);
     for (int round = 0; round <= REFINEMENTS; round++) {
-        times(t, solution, t->left);
-        for (int i = 0; i < size; i++) t->left[i] = t->side[i] - t->left[i];
-        double solution_size = largest_of(solution, size), residual_size = largest_of(t->left, size);
-        double ratio = residual_size / (smaller(solution_size, 1e6 * side_size) + side_size);
+        times(t, solution, t->residual);
+        for (int i = 0; i < size; i++) t->residual[i] = t->rhs[i] - t->residual[i];
+        double solution_size = largest_of(solution, size), residual_size = largest_of(t->residual, size);
+        double ratio = residual_size / (smaller(solution_size, 1e6 * rhs_size) + rhs_size);
         if (!isfinite(solution_size)) return 0;
         if (residual_size == 0.0 || ratio <= EXACT) return 1;
         if (round == REFINEMENTS || ratio > 0.9 * last_ratio) return ratio <= GOOD_ENOUGH;
         last_ratio = ratio;
-        solve(t->system.analysis, t->factor, 0, t->left);
-        for (int i = 0; i < size; i++) solution[i] += t->left[i];
+        solve(t->system.analysis, t->factor, 0, t->residual);
+        for (int i = 0; i < size; i++) solution[i] += t->residual[i];
     }
     return 1;
 }
 
-/* Multipliers of the equations by least squares (section 3.6); 0 if they are large. */
+/* Sets the multipliers of the equations by least squares (section 3.6), or to 0 if those are large. */
 static int find_multipliers(Interior *t) {
-    const SearchData *g = &t->g;
+    const RunData *g = &t->g;
     if (!g->m) return 1;
     if (find_matrix(t, 0) < 0) return -1;
     for (int i = 0; i < g->n; i++) {
         t->k[g->diagonal[i]] += 1.0;
-        t->side[i] = -(t->slopes[i] - g->zl[i] + g->zu[i]);
+        t->rhs[i] = -(t->slopes[i] - g->zl[i] + g->zu[i]);
     }
-    memset(t->side + g->n, 0, (size_t)g->m * sizeof(double));
-    int is_usable = factors(t) == 1 && solved_for_side(t, 1, t->step) && largest_of(t->step + g->n, g->m) <= 1000.0;
+    memset(t->rhs + g->n, 0, (size_t)g->m * sizeof(double));
+    int is_usable =
+        factorize_matrix(t) == 1 && solve_for_rhs(t, 1, t->step) && largest_of(t->step + g->n, g->m) <= 1000.0;
     for (int i = 0; i < g->m; i++) g->y[i] = is_usable ? t->step[g->n + i] : 0.0;
     return 1;
 }
 
-/* Newton's step of variables and equations, then that of the multipliers of limits (equations 12 and 13). */
+/* Computes Newton's step of variables and equations (equation 13); returns as `values_at`, 0 also without a step. */
 static int find_step(Interior *t) {
-    const SearchData *g = &t->g;
+    const RunData *g = &t->g;
     int status = find_matrix(t, 1);
     if (status < 1) return status;
     memcpy(t->before, g->x, (size_t)g->n * sizeof(double));
@@ -125,21 +119,21 @@ static int find_step(Interior *t) {
         double *d = t->k + g->diagonal[i];
         if (has_low(t, i)) *d += g->zl[i] / (g->x[i] - g->low[i]);
         if (has_up(t, i)) *d += g->zu[i] / (g->up[i] - g->x[i]);
-        t->side[i] = -(t->dual[i] + barrier_slope(t, i));
+        t->rhs[i] = -(t->dual[i] + barrier_slope(t, i));
     }
-    for (int i = 0; i < g->m; i++) t->side[g->n + i] = -t->c[i];
-    if (!factors_of_descent(t, 1)) return 0;
-    while (!solved_for_side(t, 1, t->step)) { /* with larger pivots */
+    for (int i = 0; i < g->m; i++) t->rhs[g->n + i] = -t->c[i];
+    if (!factorize_descent(t, 1)) return 0;
+    while (!solve_for_rhs(t, 1, t->step)) { /* with larger pivots */
         if (t->threshold >= 1e-2) return 0;
         t->threshold = smaller(1e-2, 100.0 * t->threshold);
-        if (factors(t) != 1 && !factors_of_descent(t, 0)) return 0;
+        if (factorize_matrix(t) != 1 && !factorize_descent(t, 0)) return 0;
     }
     return 1;
 }
 
-/* The steps of the multipliers of limits for the `step` of the variables from `before`. */
+/* Computes the steps of the multipliers of limits for the `step` of the variables from `before` (equation 12). */
 static void find_limit_steps(Interior *t, const double *step) {
-    const SearchData *g = &t->g;
+    const RunData *g = &t->g;
     for (int i = 0; i < g->n; i++) {
         double low = t->before[i] - g->low[i], up = g->up[i] - t->before[i];
         t->dzl[i] = has_low(t, i) ? t->mu / low - g->zl[i] - g->zl[i] / low * step[i] : 0.0;
@@ -148,7 +142,7 @@ static void find_limit_steps(Interior *t, const double *step) {
     }
 }
 
-/* The largest share of a step, at most 1, within the limits (equation 15). */
+/* The largest share, at most 1, of a step that stays within the limits (equation 15). */
 static double longest(const Interior *t, const double *step) {
     double share = 1.0;
     for (int i = 0; i < t->g.n; i++) {
@@ -167,21 +161,21 @@ static double longest_of_limits(const Interior *t) {
     return share;
 }
 
-/* Minimum length of a step of second order, as a share of that of the plain step. */
+/* Minimum length of a step of second order, as a share of the length of Newton's step. */
 static const double MIN_SECOND_SHARE = 0.5;
 
-/* The step that accounts for the products of the steps of limits and of their multipliers, which equations 12 and 13
-   neglect (Mehrotra, SIAM J. Optim. 2 (1992) 575), if it is not much shorter. */
+/* Computes the step with the products of the steps of distances to limits and of their multipliers, which equations 12
+   and 13 neglect (Mehrotra, SIAM J. Optim. 2 (1992) 575), and accepts it if it is not much shorter. */
 static void find_second(Interior *t) {
-    const SearchData *g = &t->g;
+    const RunData *g = &t->g;
     find_limit_steps(t, t->step);
     double alpha = longest(t, t->step), alpha_dual = longest_of_limits(t);
     for (int i = 0; i < g->n; i++) {
         t->product_low[i] = has_low(t, i) ? t->step[i] * t->dzl[i] / (g->x[i] - g->low[i]) : 0.0;
         t->product_up[i] = has_up(t, i) ? -t->step[i] * t->dzu[i] / (g->up[i] - g->x[i]) : 0.0;
-        t->side[i] += t->product_up[i] - t->product_low[i];
+        t->rhs[i] += t->product_up[i] - t->product_low[i];
     }
-    if (!solved_for_side(t, 0, t->second)) return;
+    if (!solve_for_rhs(t, 0, t->second)) return;
     t->has_second = 1;
     find_limit_steps(t, t->second);
     t->has_second =

@@ -84,6 +84,18 @@ static Analysis *analysis_of(const System *s, const int *partner) {
     return found;
 }
 
+/* Analyses a system, if that is not done, with the pairs of the entries of its first matrix; 0 without memory. */
+static int is_analysed(System *s, const double *value) {
+    if (s->analysis) return 1;
+    Memory memory = {0};
+    Pattern pattern = {s->n, s->begin, s->row};
+    int *partner = TAKE(&memory, int, s->n);
+    if (partner) pair_up(pattern, value, partner, &memory);
+    if (!memory.failed) s->analysis = analysis_of(s, partner);
+    free(partner);
+    return s->analysis != NULL;
+}
+
 void ma97_default_control_d(struct control *control) {
     memset(control, 0, sizeof(*control));
     control->small = 1e-20, control->u = 1e-8;
@@ -113,15 +125,7 @@ void ma97_factor_d(int matrix_type, const int ptr[], const int row[], const doub
     System *s = *akeep;
     memset(info, 0, sizeof(*info));
     info->flag = NO_MEMORY;
-    if (!s->analysis) { /* pairs are found by the entries of the first matrix */
-        Memory memory = {0};
-        Pattern pattern = {s->n, s->begin, s->row};
-        int *partner = TAKE(&memory, int, s->n);
-        if (partner) pair_up(pattern, val, partner, &memory);
-        if (!memory.failed) s->analysis = analysis_of(s, partner);
-        free(partner);
-        if (!s->analysis) return;
-    }
+    if (!is_analysed(s, val)) return;
     if (!*fkeep) *fkeep = new_factor(s->analysis);
     Factor *t = *fkeep;
     if (!t) return;

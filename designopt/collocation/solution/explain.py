@@ -102,16 +102,14 @@ def explain(solution: Solution) -> Explanation:
     return Explanation(solution.message, constraints.violation, tuple(groups(constraints, solution.phases)))
 
 
-def groups(
-    constraints: ConstraintValues, phases: Mapping[str, PhaseSolution], threshold: float = KEPT
-) -> list[ViolationGroup]:
+def groups(constraints: ConstraintValues, phases: Mapping[str, PhaseSolution]) -> list[ViolationGroup]:
     """Violations by constraint, the worst first. NaN counts as infinite."""
     violation_groups = []
     relative = constraints.relative
     for block in constraints.blocks:
         for k in range(len(block.names)):
             rows_of_name = block.rows[:, k]
-            bad = np.flatnonzero(relative[rows_of_name] > threshold)
+            bad = np.flatnonzero(relative[rows_of_name] > KEPT)
             if len(bad):
                 worst = violation_at(constraints, phases, int(rows_of_name[bad[relative[rows_of_name[bad]].argmax()]]))
                 violation_groups.append(

@@ -78,7 +78,7 @@ class Reader:
 
 
 class SearchEnd(Protocol):
-    """The last iterate of a search, its scaled constraints `rows` (m,), its status, and statistics of the solver."""
+    """The last iterate of a run, its scaled constraints `rows` (m,), its status, and statistics of the solver."""
 
     @property
     def iterate(self) -> Iterate: ...
@@ -94,7 +94,8 @@ class SearchEnd(Protocol):
 
 
 class SolutionReader:
-    """Reads the ends of searches for a `problem` within `bounds` as solutions; what these share is computed once."""
+    """Reads the ends of runs for a `problem` within `bounds` as solutions; fields that these share are computed
+    once."""
 
     def __init__(
         self, reader: Reader, problem: TrajectoryProblem, transcription: Transcription, bounds: ProgramBounds
@@ -114,7 +115,7 @@ class SolutionReader:
         }
 
     def solution(self, end: SearchEnd, x: Floats, facts: Mapping[str, Any]) -> Solution:
-        """The solution at the `end` of a search with variables `x` (n,), not scaled; `facts` are its other fields."""
+        """The solution at the `end` of a run with variables `x` (n,), not scaled; `facts` are its other fields."""
         reader, problem, transcription = self._reader, self._problem, self._transcription
         values = [reader.phase(i, x, self._bounds.parameters) for i in range(len(problem.phases))]
         multipliers = NamedMultipliers(problem, transcription, self._bounds, x, end.iterate, values)

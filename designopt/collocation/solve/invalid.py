@@ -1,4 +1,4 @@
-"""The function of a problem that is not finite at a point of the search, with time and values."""
+"""The function of a problem that is not finite at an iterate, with time and values."""
 
 from __future__ import annotations
 
@@ -35,10 +35,7 @@ def _invalid_phase(reader: Reader, i: int, x: Floats, parameters: Floats, order:
     mesh, count = layout.mesh, len(layout.point)
     phase_values = reader.phase(i, x, parameters)
     variables = ca.vertcat(point.w, point.theta)
-    arguments = (
-        x[layout.point].T, np.tile(x[layout.theta][:, None], count), np.tile(phase_values.constants[:, None], count),
-        phase_values.signals.T, mesh.fractions[None, mesh.first :],
-    )  # fmt: skip
+    arguments = layout.arguments(x, phase_values.constants, phase_values.signals)
     worst: tuple[int, str, Any] | None = None
     for name, expression in parts(point):
         for by, derivative in _derivatives(expression, variables, order):
@@ -56,14 +53,14 @@ def _invalid_phase(reader: Reader, i: int, x: Floats, parameters: Floats, order:
     time = t0 + mesh.fractions[slot] * (tf - t0)
     j = max(int(np.searchsorted(mesh.bases, slot)) - 1, 0)
     begin, end = (t0 + mesh.nodes[n] * (tf - t0) for n in (j, j + 1))
-    at_point = [np.asarray(a)[:, k] if np.ndim(a) == 2 else a for a in arguments]
+    at_point = [argument[:, k] for argument in arguments]
     cause = first_invalid(derivative, point.arguments, at_point)
     point_values = _values(point, at_point)
     text = f"The {name} of {point.phase.name} is not finite at {time:.4g} s (interval {begin:.4g} to {end:.4g} s)"
     return f"{text}{': ' + cause if cause else ''}. There {point_values}."
 
 
-#: A value that is not finite: a function or its derivatives.
+#: Names of a function and of its derivatives, by their order.
 _ORDERS = ("", "first derivative of the ", "second derivative of the ")
 
 

@@ -13,18 +13,18 @@ from designopt.evaluation_progress import progress
 from designopt.interrupts import StopRequests
 from designopt.lazy import casadi as ca
 
-#: Magnitude of a scaled variable that diverges. With IPOPT's own 1e20 many unbounded searches stall at 1e11 to 1e18 and
-#: end at the iteration limit.
+#: Magnitude of a scaled variable that diverges. With IPOPT's own 1e20 many unbounded runs stall at 1e11 to 1e18 and end
+#: at the iteration limit.
 RUNAWAY = 1e10
 
 
 class Start(NamedTuple):
-    """Type of start: cold; warm, with multipliers; or a continuation that `finishes` a run.
+    """Type of start: cold; `warm`, with multipliers; or a continuation that `finishes` a run.
 
-    A warm one starts with the barrier parameter `barrier`. One that finishes multiplies the cost by `cost_factor` and
-    ends at `tolerance`, with exact bounds; a cold and a warm one ignore both. An `adaptive` one is cold, by IPOPT with
-    its adaptive barrier (Nocedal, Wächter, Waltz, SIAM J. Optim. 19 (2009) 1674). `iterations` and `seconds` (s) are
-    those that another solver has used from the same guess: they are deducted from the limits.
+    A warm start has the barrier parameter `barrier`. A continuation also multiplies the cost by `cost_factor` and ends
+    at `tolerance`, with exact bounds; other starts ignore both. An `adaptive` start is cold, by IPOPT with its adaptive
+    barrier (Nocedal, Wächter, Waltz, SIAM J. Optim. 19 (2009) 1674). `iterations` and `seconds` (s), which another
+    solver has used from the same guess, are deducted from the limits.
     """
 
     warm: bool = False
@@ -39,9 +39,9 @@ class Start(NamedTuple):
 
 COLD, WARM, ADAPTIVE = Start(), Start(warm=True), Start(adaptive=True)
 
-#: Relative initial distance from bounds of a run with multipliers: a new one, and one that finishes.
+#: Relative initial distance from bounds of a warm run: of a new one, and of a continuation.
 PUSH = {False: 1e-8, True: 1e-12}
-#: Maximum iterations of a run that finishes another, and its share of the time.
+#: Maximum iterations of a continuation, and its share of the time limit.
 MOST_TO_FINISH, SHARE_TO_FINISH = 200, 0.5
 #: IPOPT accepts no time limit of zero.
 MIN_SECONDS = 1e-3
@@ -137,7 +137,7 @@ def _start_settings(start: Start, options: Options) -> dict[str, Any]:
 
 
 def limits(start: Start, options: Options) -> dict[str, Any]:
-    """Limits of iterations and time of a run: the remainder of the options' limits."""
+    """Limits of iterations and time of a run: the remainder of those of the options."""
     limit, seconds = options.max_iterations - start.iterations, options.time_limit
     run_limits = {"max_iter": min(limit, MOST_TO_FINISH) if start.finishes else max(limit, 0)}
     if seconds is None:
@@ -147,10 +147,10 @@ def limits(start: Start, options: Options) -> dict[str, Any]:
 
 
 def watcher(sizes: tuple[int, int, int]) -> Any:
-    """A callback for the solver of a program with (variables, rows, parameters), called after every iteration, which it
-    reports as progress.
+    """A callback that reports every iteration of the solver as progress, and ends the solver on request.
 
-    Set its attributes `stopping` to a `StopRequests` and `iterations` to their number so far while the solver runs.
+    `sizes` are the numbers of variables, rows and parameters. While the solver runs, its attributes `stopping` and
+    `iterations` are a `StopRequests` and the number of iterations so far.
     """
     n, m, p = sizes
     counts = {"f": 1, "x": n, "lam_x": n, "g": m, "lam_g": m, "lam_p": p}

@@ -1,5 +1,5 @@
-"""What follows the end of a solve: messages that name constraints, times and variables, and the first of several
-alternatives that succeeds after a failure."""
+"""Messages and warnings of a solve, with the names of constraints, times and variables; alternatives after a
+failure."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from designopt.collocation.statement.stated_values import ProblemError
 
 #: Suffix of the new control that `with_rates` makes of a control.
 OF_RATE = "_rate"
-#: Multiple of its scale beyond which a variable diverges.
+#: Multiple of its scale above which a variable diverges.
 RUNAWAY = 1e3
-#: Share of time on a bound from which the bound may cause infeasibility.
+#: Share of the time on a bound above which the bound may cause infeasibility.
 OFTEN = 0.2
-#: Multiple of the relative tolerance beyond which the error of the cost is reported.
+#: Multiple of the relative tolerance above which the error of the cost is reported.
 LOOSE = 100.0
 #: Multiple of the tolerance of its scale below which a state has fewer than three correct digits.
 SEEN = 1e3
 
 
 def with_message(solution: Solution, options: Options, remark: str = "") -> Solution:
-    """`solution` with the message for its status, and warnings; `remark` is information from the program."""
+    """`solution` with the message of its status, followed by the `remark` of the program, and with warnings."""
     facts = [*_facts(solution, options), *([remark] if remark else [])]
     doubts = tuple(_doubts(solution, options)) if solution.success else ()
     message = " ".join([solution.status.value, *facts])
@@ -70,7 +70,7 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
 
 
 def against_ringing(phase: PhaseSolution, controls: Sequence[str]) -> str:
-    """Advice against oscillating controls; those of `with_rates` are rates already."""
+    """Advice against oscillating controls, which may already be the rates of `with_rates`."""
     rate_controls = [n.removesuffix(OF_RATE) for n in controls if n.endswith(OF_RATE)]
     rate_controls = [name for name in rate_controls if name in phase.ends]
     ways = []
@@ -123,7 +123,7 @@ def _residuals(solution: Solution) -> dict[str, float]:
 def _residual_sentence(solution: Solution, options: Options) -> str:
     residuals = _residuals(solution)
     residual_texts = [f"{name} {value:.2g}" for name, value in residuals.items() if value > options.tolerance]
-    if not residual_texts:  # the solver uses its own factors for them
+    if not residual_texts:  # the solver scales residuals by its own factors
         residual_texts = [
             f"{name} {residuals[name]:.2g}" for name in [max(residuals, key=lambda n: np.nan_to_num(residuals[n]))]
         ]
@@ -162,8 +162,8 @@ def _saturation_sentences(solution: Solution) -> Iterator[str]:
 
 
 def _bounds_beside_violations(solution: Solution, phase: PhaseSolution) -> list[str]:
-    """Variables that are at a bound for a short time, other than by a fixed end, in a phase with one of the worst
-    violations, the nearest to these first; at most `WORST`."""
+    """Variables at a bound for a short time, except at a fixed end, in a phase with one of the worst violations; the
+    nearest to such a violation first, at most `WORST`."""
     violations = worst_violations(solution.constraints, solution.phases)
     worst_times = np.array([v.time for v in violations if v.phase == phase.name and math.isfinite(v.time)])
     if not len(worst_times):
@@ -251,9 +251,9 @@ def _runaway(location: str, value: float, scale: float, limits: tuple[float, flo
 #: A way is one solve or a chain of them; the last counts.
 Way = Callable[[], tuple[Solution, ...]]
 
-#: The way that IPOPT goes with an adaptive barrier, from the same guess.
+#: Name of the way from the same guess, by IPOPT with an adaptive barrier.
 ADAPTIVE_BARRIER = "adaptive barrier"
-#: The way from the same guess with other scales.
+#: Name of the way from the same guess with other scales.
 SMALL_TIMES = "small scales of free times"
 #: Statuses after which another way may succeed.
 WORTH = frozenset(

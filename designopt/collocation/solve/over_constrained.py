@@ -1,4 +1,4 @@
-"""Check for more equations than variables before a solve, with a report of possible causes."""
+"""A check for more equations than variables before a solve, with a report of possible causes."""
 
 from __future__ import annotations
 

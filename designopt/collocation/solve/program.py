@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.collocation.interior.search import NAME as OWN
-from designopt.collocation.linear.library import NAME
+from designopt.collocation.interior.method import NAME as INTERIOR_POINT
+from designopt.collocation.linear.library import NAME as LINEAR_SOLVER
 from designopt.collocation.solution.optimality.singular import SingularArcs
 from designopt.collocation.solution.reading import Reader, SolutionReader
 from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution, Status, versions
@@ -23,10 +23,11 @@ from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import ADAPTIVE, COLD, WARM, Start, check_settings, linear_solver
+from designopt.collocation.solve.optimisation_error import finished
 from designopt.collocation.solve.outcomes import ADAPTIVE_BARRIER, SMALL_TIMES, Way, first_success, with_message
 from designopt.collocation.solve.over_constrained import over_constrained, without_idle_rows
 from designopt.collocation.solve.scaling import Conditioning, conditioning, scales
-from designopt.collocation.solve.search import End, Search, finished
+from designopt.collocation.solve.solver import End, Solver
 from designopt.collocation.solve.tables import beyond_tables
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.mesh import Mesh
@@ -48,28 +49,27 @@ from designopt.interrupts import HostHandlers
 
 Warm = Literal["none", "near", "primal", "full"]
 
-#: The cost is divided by its size at the guess, so that the solver's absolute tolerance is relative to it, unless it is
-#: smaller than this and thus unrelated to the size at the optimum.
+#: Size of the cost at the guess up to which it is not scaled, because it says nothing about the size at the optimum. A
+#: larger cost is divided by its size, so that the solver's absolute tolerance is relative.
 NO_COST = 1e-6
 
 CONSTANT_COST = (
     "constant_cost: the cost has the same value for every trajectory: the solution is feasible, "
     "and nothing is optimised"
 )
-#: Largest scaled step with which a guess may be stationary without being a minimum.
+#: Maximum scaled step of a solve whose guess counts as stationary; it may be no minimum.
 UNMOVED = 1e-4
-#: Scaled distance from there at which the search restarts, and the relative decrease of the cost that it must reach.
+#: Scaled distance of the restart from such a guess, and the relative decrease of the cost for which its result counts.
 BESIDE, LOWER = 0.1, 1e-6
-#: Scale of free times after a failure, as a share of the guessed duration: inertia corrections then let times change
+#: Scale of free times after a failure, as a share of the guessed duration: with it, inertia corrections change times
 #: little.
 SHARE_OF_DURATION = 0.005
 
 
 @dataclass(eq=False)
 class Variant:
-    """A `problem` with the expressions of a program, and what all solves of it share: limits, the fields of solutions
-    that do not depend on their values, and, once computed, the scaled variables (n,) where a search without a guess
-    starts."""
+    """A `problem` with the expressions of a program, and the common data of its solves: limits, the fields of solutions
+    that do not depend on their values, and, once computed, the scaled initial variables (n,) without a guess."""
 
     problem: TrajectoryProblem
     bounds: ProgramBounds
@@ -102,7 +102,7 @@ class Program:
         self.problem, self.options = problem, options
         functions = problem_functions or state(problem, residual=options.residual_for(problem))
         ready = time.perf_counter()
-        # the creator of given functions has compiled them, if worthwhile for its number of solves
+        # a caller that passes functions has compiled them, if its number of solves is worth it
         self.problem_functions = problem_functions or with_compiled(functions, options, options.starts)
         compile_end = time.perf_counter()
         if meshes is None:
@@ -126,7 +126,7 @@ class Program:
         self.transcription = transcribe(self.problem_functions, self.meshes, scale, shift, cost_scale, program_layout)
         build_time = time.perf_counter() - compile_end
         self.timing = {"model": ready - begin, "compile": compile_end - ready, "build": build_time}
-        self._search = Search(self.transcription, options)
+        self._solver = Solver(self.transcription, options)
         self._conditioning: Conditioning | None = None
         self._variant: Variant | None = None  # the last one
         # functions and the solver keep their work in memory that threads must not share
@@ -161,17 +161,18 @@ class Program:
         warm: Warm = "none",
         previous: Solution | None = None,
     ) -> Solution:
-        """Solve for the numbers of `problem`, which states the same expressions as the program's own.
+        """Solves the program with the numbers of `problem`, which has the same expressions as the program's own.
 
-        From `guess`; or from the `previous` solution of this program, with its variables alone (`warm` primal) or with
-        its multipliers (full); or from that of a program on other meshes, without multipliers but with the small
-        barrier parameter of a start with them (near), so that the search stays in its local optimum. A failed solve
-        without `warm` is repeated by IPOPT with an adaptive barrier, then with small scales of free times, unless the
-        options are not persistent or state a `mu_strategy` of IPOPT; `Solution.attempts` lists all. A failed solve is a
-        solution with its status. Raises `ProblemError` for invalid numbers and for other expressions. The functions
-        of the statement are called only when a program is built: numbers that they read from elsewhere do not change
-        later. Nor do those of a problem, which are read once: other ones are another problem (`dataclasses.replace`).
-        Threads that solve one program wait for each other.
+        The solve starts from `guess`; or from the `previous` solution of this program, with its variables alone
+        (`warm` primal) or with its multipliers (full); or from that of a program on other meshes, without multipliers
+        but with the small barrier parameter of a warm start (near), so that the solver stays in its local optimum. A
+        failed solve without `warm` is repeated by IPOPT with an adaptive barrier, then with small scales of free times,
+        unless the options are not persistent or state a `mu_strategy` of IPOPT; `Solution.attempts` lists all. A failed
+        solve is a solution with its status.
+
+        The program calls the functions of a statement only when it is built, and reads the numbers of a problem once:
+        later changes of either have no effect. Another problem (`dataclasses.replace`) has other numbers. Threads that
+        solve one program wait for each other. Raises `ProblemError` for invalid numbers and for other expressions.
         """
         solution = self.attempt(problem, guess, warm=warm, previous=previous)
         used_up = solution.iterations >= self.options.max_iterations
@@ -317,16 +318,16 @@ class Program:
             self._conditioning = conditioning(transcription, x, bounds.parameters)
         active_bounds, remark = bounds, ""
         if bounds.equality_count > bounds.free_count:
-            x = np.clip(x, *self._search.transcription.box(bounds))
-            active_bounds = without_idle_rows(transcription, bounds, x, self._search.rows(x, bounds))
+            x = np.clip(x, *self._solver.transcription.box(bounds))
+            active_bounds = without_idle_rows(transcription, bounds, x, self._solver.rows(x, bounds))
             remark = over_constrained(variant.problem, active_bounds)
         arcs: tuple[Arc, ...] = ()
         if remark:
-            rows = self._search.rows(x, bounds)
+            rows = self._solver.rows(x, bounds)
             iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
             end = End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
         else:
-            end = self._search.run(active_bounds, x, warm, cold if warm is None else WARM)
+            end = self._solver.run(active_bounds, x, warm, cold if warm is None else WARM)
             if from_guess and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
                 beside = self._solved_from_neighbour(active_bounds, end)
                 if beside is not end:
@@ -336,7 +337,7 @@ class Program:
         variables = transcription.shift + transcription.scale * end.iterate.x
         if end.status is Status.INVALID_NUMBER:
             remark = invalid_number(self._reader, variables, bounds.parameters) or (
-                "All functions are finite at the last iterate: it happened at a point that the search tried."
+                "All functions are finite at the last iterate: they are not at a point that the solver tried."
             )
         elif end.status is Status.FAILED:
             remark = f"IPOPT reports {end.stats['return_status']}."
@@ -363,7 +364,7 @@ class Program:
 
     def _solver_name(self, end: End) -> str:
         if end.run is not None:
-            return f"{OWN}, exact hessian, {NAME}"
+            return f"{INTERIOR_POINT}, exact hessian, {LINEAR_SOLVER}"
         return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
     def _continued_end(self, bounds: ProgramBounds, end: End) -> tuple[End, tuple[Arc, ...]]:
@@ -371,19 +372,19 @@ class Program:
         if not end.status.success:
             return end, ()
         arcs = self._singular_arcs.at(bounds, end.iterate, end.rows, end.cost / self.transcription.cost_scale)
-        return finished(self._search, bounds, end, flat=bool(arcs)), arcs
+        return finished(self._solver, bounds, end, flat=bool(arcs)), arcs
 
     def _solved_from_neighbour(self, bounds: ProgramBounds, first_end: End) -> End:
-        """The better of the given end and a solve from a point near a guess that the solver did not leave.
+        """The better of `first_end`, at a guess that the solver did not leave, and of a solve from a point near it.
 
-        The solver also ends at maxima and saddle points, where derivatives are zero: motions at rest often are.
+        The solver also ends at maxima and saddle points, where derivatives are zero; motions at rest often are such.
         """
-        low, high = self._search.transcription.box(bounds)
+        low, high = self._solver.transcription.box(bounds)
         if bounds.free_count <= bounds.equality_count:
             return first_end
         x = first_end.iterate.x
         x = np.clip(x + BESIDE * np.random.default_rng(0).standard_normal(len(x)), low, high)
-        second_end = self._search.run(bounds, x)
+        second_end = self._solver.run(bounds, x)
         better = second_end.status is Status.SOLVED and second_end.cost < first_end.cost - LOWER * max(
             1.0, abs(first_end.cost)
         )

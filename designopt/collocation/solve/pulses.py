@@ -30,13 +30,13 @@ PATIENCE, MIN_ITERATIONS = 2, 200
 
 
 def without_pulses(program: Program, problem: TrajectoryProblem, first: Solution) -> Solution:
-    """The better of a successful solution, the `first`, of `problem`, a variant of that of `program`, and of those from
+    """The best of the successful solution `first` of `problem`, a variant of that of `program`, and of solutions from
     smooth controls.
 
     If a control that is not on a singular arc has pulses of hardly more than an interval, the problem is solved with a
     penalty on the rates of all such controls, and from there again as stated; then with other penalties, until the
-    best has no pulses or is found again, or a solve fails. The message of another solution than the first tells its
-    origin.
+    best solution has no pulses or results again, or a solve fails. The message of a solution other than the first tells
+    its origin.
     """
     best, seconds = first, first.timing["solve"]
     names: dict[str, None] = {}
@@ -81,8 +81,8 @@ def _from_smooth(
     pulsed_controls: Mapping[str, PhaseSolution],
     penalty: float,
 ) -> tuple[Solution, float]:
-    """The solution from an optimum with a `penalty` on the rates of `pulsed_controls`, or the failure of one of both
-    solves, and the time (s) of both. Raises `ProblemError` where the rates cannot be stated."""
+    """The solution from an optimum with a `penalty` on the rates of `pulsed_controls`, or the failed one of the two
+    solves, and the time (s) of both. Raises `ProblemError` if the rates cannot be stated."""
     size = abs(solution.objective)
     rates = {
         name: Rate(penalty=penalty * size * (phase.tf - phase.t0) / float(np.ptp(phase.values[name])) ** 2)

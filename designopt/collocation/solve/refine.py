@@ -43,11 +43,11 @@ RETRIES: Mapping[str, Mapping[str, float | str]] = {
     "with an adaptive barrier": {"mu_strategy": "adaptive"},
     "cold": {},
 }
-#: Relative increase of the objective in a round after which pulses in its controls are looked for, until that does not
+#: Relative increase of the objective in a round after which the controls are searched for pulses, until that does not
 #: help.
 WORSE = 1e-5
-#: Relative difference of objectives beyond which the rounds of a refinement found different optima; or the error
-#: estimate of the lower one, if that is larger.
+#: Relative difference of objectives above which the optima of rounds differ, unless the error estimate of the lower one
+#: is larger.
 ANOTHER = 1e-3
 #: Errors are clipped at this multiple of the tolerance.
 LARGEST = 1e9
@@ -55,39 +55,36 @@ LARGEST = 1e9
 
 def with_errors(problem: TrajectoryProblem, solution: Solution) -> Solution:
     """The solution with its error estimates."""
-    phases = {
-        phase.name: replace(
-            solution.phases[phase.name], error=interval_errors(phase, solution.phases[phase.name], solution.parameters)
-        )
-        for phase in problem.phases
-    }
-    return replace(solution, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
+    phases, parameters = solution.phases, solution.parameters
+    return _with(solution, {p.name: interval_errors(p, phases[p.name], parameters) for p in problem.phases})
+
+
+def _with(solution: Solution, errors: Mapping[str, Floats]) -> Solution:
+    """The solution with the `errors` (N,) of the intervals of each phase, and the largest of them."""
+    phases = {name: replace(solution.phases[name], error=error) for name, error in errors.items()}
+    return replace(solution, phases=phases, error_estimate=max(float(error.max()) for error in errors.values()))
 
 
 def verified(problem: TrajectoryProblem, functions: ProblemFunctions, solution: Solution, tolerance: float) -> Solution:
     """The solution with larger errors where a re-simulation of its controls, or a search for pulses, does not agree."""
-    phases = {}
+    errors = {}
     for phase, point in zip(problem.phases, functions.points, strict=True):
         phase_solution = solution.phases[phase.name]
         segments = segment_errors(phase, phase_solution, solution.parameters)
-        interval_errors = np.maximum(segments, pulse_errors(phase, point, phase_solution, solution.parameters))
-        error = np.where(
-            interval_errors > AGREES * tolerance,
-            np.maximum(phase_solution.error, interval_errors),
-            phase_solution.error,
-        )
-        phases[phase.name] = replace(phase_solution, error=error)
-    return replace(solution, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
+        largest = np.maximum(segments, pulse_errors(phase, point, phase_solution, solution.parameters))
+        disagrees, error = largest > AGREES * tolerance, phase_solution.error
+        errors[phase.name] = np.where(disagrees, np.maximum(error, largest), error)
+    return _with(solution, errors)
 
 
 def refine(program: Program, first: Solution, refinement: Refinement, start: Guess | None = None) -> Solution:
     """The solution of the program's problem on meshes refined as `refinement` requires, from the `first` solution.
 
-    Each round starts from the solution before it and divides only intervals that are too coarse. When all are fine
-    enough by the estimate, each is re-simulated and searched for pulses; those that do not agree are divided further. A
-    failed round is retried as in `RETRIES`, the last time from `start`, the first guess; `Solution.attempts` lists the
-    retries. The result is the round with the smallest error. Its status gives the end: REFINEMENT_STALLED names the
-    intervals, MESH_UNRESOLVED the remaining error. A cancelled round is the result.
+    Each round starts from the solution before it and divides only the intervals whose error estimate is too large. When
+    no estimate is, the intervals are re-simulated and searched for pulses; those that do not agree are divided further.
+    A failed round is retried as in `RETRIES`, the last time from `start`, the first guess; `Solution.attempts` lists
+    the retries. The result is the round with the smallest error, or a cancelled one. With the status
+    REFINEMENT_STALLED the message names the intervals, with MESH_UNRESOLVED the remaining error.
     """
     problem, options = program.problem, program.options
     tolerance = refinement.tolerance
@@ -113,7 +110,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
         smooths = smooths and not (_is_worse(result, solution) and controls_with_pulses(result))
         attempts += tuple(a._replace(way=f"round {len(rounds)} {a.way}") for a in round_attempts)
         result = replace(result, starts=first.starts, seed=first.seed, warm_path=first.warm_path)
-        # they record how the first solution was found
+        # these fields record the way to the first solution
         timing = {key: timing.get(key, 0.0) + seconds for key, seconds in result.timing.items()} | {
             key: seconds for key, seconds in timing.items() if key not in result.timing
         }
@@ -167,8 +164,8 @@ def _with_error_estimate(program: Program, solution: Solution, tolerance: float)
 def _round(
     program: Program, before: Solution, meshes: Sequence[Mesh], start: Guess | None, *, smooths: bool
 ) -> tuple[Solution, list[Attempt]]:
-    """The round on finer `meshes` from the solution `before`, and its retries; else the first failure. If it is worse
-    than before, it is solved from smooth controls where `smooths`."""
+    """The round on finer `meshes` from the solution `before`, and its retries; the first failure if all fail. A round
+    that is worse than before is solved from smooth controls if `smooths`."""
     problem, options, guess = program.problem, program.options, Guess.from_solution(before)
     finer = Program(problem, options, guess, meshes=meshes, problem_functions=program.problem_functions)
     result = finer.attempt(guess=guess)
@@ -221,7 +218,7 @@ def _parts(ratio: float, order: int) -> int:
 
 
 def too_coarse(phases: Mapping[str, PhaseSolution], tolerance: float) -> list[str]:
-    """The times at which the estimate is above `tolerance`, neighbouring intervals merged."""
+    """The times between which the estimate is above `tolerance`; neighbouring intervals are merged."""
     segments = []
     for phase in phases.values():
         times = phase.times[phase.mesh.bases]

@@ -34,12 +34,23 @@ def scales(
     guess: Floats,
     scales_of_names: Mapping[str, float],
 ) -> tuple[Floats, Floats]:
-    """Scale and shift (n,) of all variables: half the range and its middle if the box is finite and at most `WIDEST`,
-    else the largest guess, at least 1, and 0. Integrals have the size of their guess. The scales of a phase, and before
-    them `scales_of_names`, take precedence; those of free times are t0 and tf, for all phases.
+    """Scale and shift (n,) of all variables.
+
+    They are half the range and its middle if the box is finite and at most `WIDEST`, else the largest guess, at least
+    1, and 0. Integrals have the size of their guess. `scales_of_names` take precedence, then the scales of a phase; the
+    names of free times are t0 and tf, for all phases.
     """
     scale, shift = np.ones(layout.size), np.zeros(layout.size)
     names = set()
+
+    def set_scale(indices: Any, low: float, high: float, size: float | None) -> None:
+        if size is not None:
+            scale[indices] = size
+        elif np.isfinite(low) and np.isfinite(high) and 0.0 < high - low <= WIDEST:
+            scale[indices], shift[indices] = 0.5 * (high - low), 0.5 * (high + low)
+        else:
+            scale[indices] = max(1.0, float(np.abs(guess[indices]).max()))
+
     for i, phase_layout in enumerate(layout.phases):
         point = functions.points[i]
         sizes = {**point.phase.scales, **scales_of_names}
@@ -49,31 +60,17 @@ def scales(
             names.add(name)
             # the ends may have boxes of their own
             inner = points[1:-1] if len(points) > 2 else points
-            _set(scale, shift, points, bounds.low[inner[0]], bounds.high[inner[0]], guess[points], sizes.get(name))
+            set_scale(points, *bounds.box(inner[0]), sizes.get(name))
         for name, index in phase_layout.times.items():
             names.add(name)
-            indices = np.array([index])
-            _set(scale, shift, indices, bounds.low[index], bounds.high[index], guess[indices], sizes.get(name))
+            set_scale(index, *bounds.box(index), sizes.get(name))
     for name, index in layout.parameters.items():
         names.add(name)
-        indices = np.array([index])
-        _set(scale, shift, indices, bounds.low[index], bounds.high[index], guess[indices], scales_of_names.get(name))
+        set_scale(index, *bounds.box(index), scales_of_names.get(name))
     for index in layout.integrals.values():
-        indices = np.array([index])
-        _set(scale, shift, indices, -np.inf, np.inf, guess[indices], None)
+        set_scale(index, -np.inf, np.inf, None)
     check_names("scales", scales_of_names, sorted(names), "variable")
     return scale, shift
-
-
-def _set(
-    scale: Floats, shift: Floats, indices: Integers, low: float, high: float, guess: Floats, size: float | None
-) -> None:
-    if size is not None:
-        scale[indices] = size
-    elif np.isfinite(low) and np.isfinite(high) and 0.0 < high - low <= WIDEST:
-        scale[indices], shift[indices] = 0.5 * (high - low), 0.5 * (high + low)
-    else:
-        scale[indices] = max(1.0, float(np.abs(guess).max()))
 
 
 @dataclass(frozen=True)
@@ -98,10 +95,12 @@ class Conditioning:
 
 
 def conditioning(transcription: Transcription, x: Floats, parameters: Floats) -> Conditioning:
-    """The conditioning at scaled variables `x`. Rounding errors do not count, except alone in their column.
+    """The conditioning at scaled variables `x`. An entry of the size of rounding errors counts only if it is the
+    largest of its column.
 
-    If it is bad, the entries of a quantity by a quantity count as their largest one, as short intervals have small
-    entries, and at a point near `x`, as an entry may be zero at `x` only, up to rounding.
+    If the conditioning is bad, it is assessed again with the largest entry of each quantity by each other quantity,
+    because short intervals have small entries, and at a point near `x`, because an entry may be zero at `x` alone, up
+    to rounding.
     """
     at_guess = _conditioning(transcription, transcription.jacobian(x, parameters)[1])
     if not at_guess.warnings:
@@ -138,7 +137,7 @@ def _conditioning(transcription: Transcription, matrix: Any, *, by_name: bool = 
 
 
 def _quantities(transcription: Transcription) -> tuple[Integers, Integers]:
-    """A number for the quantity of each row and of each variable, whatever its time."""
+    """A number for the quantity of each row and of each variable, the same at all times."""
     rows = np.zeros(len(transcription.row_scale), np.int64)
     count = 0
     for block in transcription.blocks:

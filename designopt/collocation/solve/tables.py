@@ -34,13 +34,8 @@ def beyond_tables(reader: Reader, x: Floats, parameters: Floats) -> tuple[str, .
     for point, calls, layout, values in zip(
         problem_functions.points, at_points, reader.layout.phases, phases, strict=True
     ):
-        fractions = layout.mesh.fractions[layout.mesh.first :]
-        count = len(fractions)
-        arguments = (
-            x[layout.point].T, np.tile(x[layout.theta][:, None], count), np.tile(values.constants[:, None], count),
-            values.signals.T, fractions[None],
-        )  # fmt: skip
-        times = values.t0 + fractions * values.duration
+        arguments = layout.arguments(x, values.constants, values.signals)
+        times = values.t0 + arguments[-1][0] * values.duration
         warnings += [
             f"beyond_table: {text} in {point.phase.name} at {times[worst]:.4g} s"
             for text, worst in _excursions(calls, point.arguments, arguments)

@@ -13,6 +13,7 @@ from designopt.collocation.statement.problem import Duration, EndValue, Phase, T
 from designopt.collocation.statement.stated_values import ProblemError, check_names
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.functions.points import CollocationPoint
+from designopt.collocation.transcription.functions.program_variants import check_names_of
 from designopt.collocation.transcription.functions.samples import sample_numbers
 from designopt.collocation.transcription.layout import Block, Layout, PhaseLayout, pieces_of
 from designopt.dynamics.signals import Signal
@@ -213,9 +214,7 @@ def _check_same(built_problem: TrajectoryProblem, problem: TrajectoryProblem) ->
         pairs.append((f"{b.name}: held", _pieces(a), _pieces(b)))
         pairs.append((f"{b.name}: t0", [str(a.t0 is None)], [str(b.t0 is None)]))
     for position, before, after in pairs:
-        if before != after:
-            text = f"{', '.join(after) or 'none'} were {', '.join(before) or 'none'} when the program was built"
-            raise ProblemError("bad_statement", position, f"{text}: build it again")
+        check_names_of(position, before, after)
     for name, c in problem.constraints.items():
         if isinstance(c.value, Duration) and name not in built_problem.constraints:
             text = "may lie before t0, which it could not when the program was built: build it again"

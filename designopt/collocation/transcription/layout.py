@@ -47,6 +47,12 @@ class PhaseLayout:
         follow each other."""
         return x[int(self.point[0, 0]) : int(self.point[-1, -1]) + 1].reshape(self.point.shape)
 
+    def arguments(self, x: Floats, constants: Floats, signals: Floats) -> tuple[Floats, ...]:
+        """The arguments (rows, points) of a function of a point, at all points, for the program's variables `x`."""
+        count, fractions = len(self.point), self.mesh.fractions[None, self.mesh.first :]
+        theta, constants = (np.tile(part[:, None], count) for part in (x[self.theta], constants))
+        return self.at_points(x).T, theta, constants, signals.T, fractions
+
     def constants_and_signals(self, parameters: Floats) -> tuple[Floats, Floats]:
         """The constants (nc,) of all points and the signals (points, ns), as views of the program's `parameters`."""
         signals = parameters[self.signals : self.numbers_end].reshape(len(self.point), -1)

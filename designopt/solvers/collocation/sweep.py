@@ -99,9 +99,7 @@ def _entry(p: DesignVariable, value: Any, setting_name: str) -> float:
         raise InvalidSetting(setting_name, f"{value!r} is not one of {', '.join(map(str, p.values))}")
     try:
         amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
-        number = (
-            amount.value if amount.unit in (None, p.unit) else units.convert(amount.value, str(amount.unit), p.unit)
-        )
+        number = amount.value_in(p.unit)
     except units.UnitError as error:
         raise InvalidSetting(setting_name, str(error)) from None
     if isinstance(value, bool) or (p.kind == "int" and number != round(number)):

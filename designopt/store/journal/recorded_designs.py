@@ -90,11 +90,8 @@ class RecordedDesigns:
 
 def figure_names(problem: Problem) -> tuple[str, ...]:
     """Names of the expected figures: the declared ones, and those in expressions (of an undeclared model)."""
-    expression_names = [o.expression.names for o in problem.objectives] + [
-        c.expression.names for c in problem.constraints
-    ]
     return tuple(
-        dict.fromkeys([*problem.output_names, *(name for names in expression_names for name in sorted(names))])
+        dict.fromkeys([*problem.output_names, *itertools.chain.from_iterable(map(sorted, problem.expression_names))])
     )
 
 

@@ -90,6 +90,10 @@ class Amount:
         """The number as given, in `unit` if it has none."""
         return f"{self.value!r} {self.unit or unit}".rstrip()
 
+    def value_in(self, unit: str) -> float:
+        """The number in `unit`, which is also the default. Raises `UnitError`."""
+        return self.value if self.unit in (None, unit) else convert(self.value, str(self.unit), unit)
+
 
 def split(unit: str) -> Factors | None:
     """The factors of a unit such as ``N s/m^2``; None for parentheses or names known only to pint."""

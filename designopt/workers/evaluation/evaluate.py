@@ -27,9 +27,9 @@ from designopt.plugin import (
     ProgramFailed,
     Unusable,
     find,
-    permission_of,
 )
 from designopt.plugin.calling import code_of
+from designopt.plugin.permission import ready_model
 from designopt.problem import STATUSES, Problem, derivative_name
 from designopt.space import Space
 from designopt.study.study import Scenario
@@ -108,11 +108,7 @@ class Evaluator:
         """
         model = problem.model
         try:
-            built = model.build()
-            if model.plugin.has_runs:
-                built.prepare(permission_of(model, permission, built))
-            elif model.plugin.has_prepare:
-                built.prepare()
+            built = ready_model(model, permission)
         except CannotRun:
             raise
         except (Exception, SystemExit) as error:

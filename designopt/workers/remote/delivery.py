@@ -77,10 +77,9 @@ class Delivery:
         """The delivery of `study`, and of the study `programs` for the programs of its solvers. Raises `PluginError`
         for a plugin that cannot be sent."""
         uses = [study.model, *study.figures.values()]
-        judging = [o.over for o in study.objectives] + [c.over for c in study.constraints]
         files = dict.fromkeys(study.plugin_files)
         problem = Problem.from_study(study)
-        for use in [*uses, *judging, *(stage.solver for stage in study.stages)] if programs else uses:
+        for use in [*uses, *study.judging] if programs else uses:
             files.update(dict.fromkeys(_files_of(use.plugin, study)))
         return cls(
             model=(study.model.plugin.name, study.model.plugin.version, dict(study.model.settings)),

@@ -27,7 +27,8 @@ _DOUBTFUL = (0.5, 1.1)
 _ALIKE = 0.5
 #: Gap in eta (rad) from which Newton's method begins between two states, and cycles spent on coming there.
 _BRACKET, _HALVINGS = 1e-3, 8
-_ITERATIONS = 6
+#: Maximum number of Newton's iterations.
+ITERATIONS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +69,14 @@ class PeriodicMotion:
         return self.modulus < 1.0
 
 
-def shoot(
-    strides: Strides, guess: Floats, tolerance: float = FOUND, iterations: int = _ITERATIONS
-) -> OverRuns[PeriodicMotion | None]:
+def shoot(strides: Strides, guess: Floats, tolerance: float = FOUND) -> OverRuns[PeriodicMotion | None]:
     """The motion of period T near the state `guess` (4,); None if Newton's method finds none.
 
     The last computed cycle is the motion once Newton's step of its state is below `tolerance` deg; the multipliers are
     those of a cycle that begins within `_ALIKE` of it.
     """
     state, fine = guess, False
-    for _ in range(iterations):
+    for _ in range(ITERATIONS):
         try:
             stride = yield from strides.with_monodromy(state, fine=fine)
             monodromy = stride.monodromy

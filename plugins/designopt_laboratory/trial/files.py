@@ -16,7 +16,7 @@ from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkSetup, IkTasks, read_ik_setup
 from designopt_muscle.models.columns import present_coordinates
 from designopt_muscle.models.dynamics import read_loads
-from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.errors import TrialError, readable
 from designopt_muscle.models.plausibility import pose_notes
 from designopt_muscle.osim.markers import OsimMarker
 from designopt_muscle.osim.model import OsimModel
@@ -33,7 +33,6 @@ from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_laboratory.trial.subject import (
     SubjectSettings,
-    readable,
     static_doubts,
     subject_doubts,
     subject_of,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from designopt_muscle.markers.names import renamed
 from designopt_muscle.markers.needed import check_needed
 from designopt_muscle.markers.status import MarkerError
 from designopt_muscle.markers.tasks import IkTasks
-from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.errors import TrialError, readable
 from designopt_muscle.osim.markers import OsimMarker, read_markers
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
@@ -22,7 +21,6 @@ from designopt_muscle.scaling.apply import scale_model
 from designopt_muscle.scaling.factors import moved_markers
 from designopt_muscle.scaling.scale import ScaledModel, scale_subject
 from designopt_muscle.scaling.setup import Measurement, Method, ScaleSetup, read_scale_setup
-from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.recording import Recording
 
@@ -37,7 +35,7 @@ from designopt_laboratory.trial.functional import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 #: A mass beyond this times that of the model, or below its inverse, is probably in another unit.
 _MASSES = 5.0
@@ -129,17 +127,6 @@ class SubjectSettings:
     tasks: InputFile | None = None
     coordinate_weights: Mapping[str, float] = field(default_factory=dict)
     window: tuple[float, float] | None = None
-
-
-@contextmanager
-def readable(file: InputFile) -> Iterator[None]:
-    """Turn errors of reading a file into a `TrialError` that begins with its name."""
-    try:
-        with errors_about(file.name):
-            yield
-    except (RecordingError, ModelError, MarkerError) as error:
-        text = str(error)
-        raise TrialError(text if text.startswith(file.name) else f"{file.name}: {text}") from None
 
 
 def markers_on(model: InputFile, marker_set: InputFile | None) -> tuple[OsimMarker, ...]:

@@ -60,7 +60,7 @@ class Piecewise:
         at = z[self.coordinate]
         low, high = self.range
         inner = ca.fmin(ca.fmax(at, low), high) if self.outside == "linear" else at
-        left, *coefficients = _choose(inner, x[1:-1], [x[:-1], *c])
+        left, *coefficients = choose(inner, x[1:-1], [x[:-1], *c])
         value, slope = coefficients[0], ca.SX(0.0)
         for power in coefficients[1:]:
             slope = slope * (inner - left) + value
@@ -137,12 +137,12 @@ class _Polynomial(Piecewise):
         return value
 
 
-def _choose(at: Any, breaks: Floats, columns: list[Floats]) -> list[Any]:
+def choose(at: Any, breaks: Floats, columns: list[Floats]) -> list[Any]:
     """The entry of each of `columns` (n) for the interval of `at` between the n - 1 inner `breaks`, by bisection."""
     if not len(breaks):
         return [ca.SX(float(column[0])) for column in columns]
     middle = len(breaks) // 2
-    lower = _choose(at, breaks[:middle], [column[: middle + 1] for column in columns])
-    upper = _choose(at, breaks[middle + 1 :], [column[middle + 1 :] for column in columns])
+    lower = choose(at, breaks[:middle], [column[: middle + 1] for column in columns])
+    upper = choose(at, breaks[middle + 1 :], [column[middle + 1 :] for column in columns])
     right = at >= breaks[middle]
     return [ca.if_else(right, u, v) for u, v in zip(upper, lower, strict=True)]

@@ -12,6 +12,7 @@ from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.mechanism.mechanism import Mechanism
+from designopt_mechanics.scene import with_gaps
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.surfaces.over import Surface
 from designopt_mechanics.tree import GROUND, Point
@@ -50,14 +51,7 @@ def drawing(
     function = ca.Function("scene", [state.z, ca.SX(0, 1) if symbols is None else symbols], [ca.densify(positions.T)])
     postures = np.atleast_2d(np.asarray(z, dtype=np.float64))
     rows = Rows(function, compiled=False)(postures, np.asarray(p, dtype=np.float64))
-    vertices = rows[0].reshape(len(postures), -1, 3)
-    gap = np.full((len(postures), 1, 3), np.nan)
-    parts: list[Floats] = []
-    at = 0
-    for line in lines:
-        parts += [vertices[:, at : at + len(line)], gap]
-        at += len(line)
-    return np.concatenate(parts[:-1], axis=1)
+    return with_gaps(rows[0].reshape(len(postures), -1, 3), [len(line) for line in lines])
 
 
 def _lines(mechanism: Mechanism) -> list[Sequence[Point]]:

@@ -122,9 +122,7 @@ class LocatedNode:
             raise self.wrong(f"must be a number{f' in {unit}' if unit else ''}")
         try:
             amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
-            number = (
-                amount.value if amount.unit in (None, unit) else units.convert(amount.value, str(amount.unit), unit)
-            )
+            number = amount.value_in(unit)
         except (units.UnitError, OverflowError) as error:
             raise self.wrong(str(error) or "the number is too large") from None
         if not math.isfinite(number):

@@ -12,11 +12,11 @@ import numpy as np
 
 from designopt.lazy import casadi as ca
 from designopt.study.language import units
-from designopt.study.language.findings import Path, nearest_or_all
+from designopt.study.language.findings import Path
 from designopt_mechanics.body import is_number
-from designopt_mechanics.functions.formula import Formula, FormulaError
 from designopt_mechanics.mechanism.mechanism import MechanismParameter
 from designopt_mechanics.model_file.nodes import LocatedNode
+from designopt_mechanics.model_file.scope import formula_at
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -59,14 +59,7 @@ class FileParameters:
         text = at.node.scalar
         if not isinstance(text, str) or not set(_WORD.findall(text)) & set(self.parameters) or _is_amount(text):
             return at.number(unit)
-        try:
-            formula = Formula(text)
-        except FormulaError as error:
-            raise at.wrong(error.message, part=(min(error.offset, max(0, len(text) - 1)), 1)) from None
-        for name in formula.coordinates:
-            if name not in self.parameters:
-                hint = nearest_or_all(name, self.parameters)
-                raise at.wrong(f"no parameter '{name}'{hint}", part=(text.find(name), len(name)))
+        formula = formula_at(at, text, "parameter", self.parameters)
         self.used_names.update(formula.coordinates)
         parameter = self.parameters.get(text.strip())
         if parameter is not None and parameter.unit:  # without a unit it has that of its place

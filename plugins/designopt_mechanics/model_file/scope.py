@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,20 @@ from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.functions.formula import Formula, FormulaError
 from designopt_mechanics.model_file.nodes import LocatedNode
 from designopt_mechanics.tree import Coordinate
+
+
+def formula_at(at: LocatedNode, text: str, kind: str, names: Collection[str]) -> Formula:
+    """The formula `text` at a node. Raises `FileMistake` at a syntax error, and at a name that is not among `names`,
+    which are of a `kind`."""
+    try:
+        formula = Formula(text)
+    except FormulaError as error:
+        raise at.wrong(error.message, part=(min(error.offset, max(0, len(text) - 1)), 1)) from None
+    for name in formula.coordinates:
+        if name not in names:
+            hint = nearest_or_all(name, names)
+            raise at.wrong(f"no {kind} '{name}'{hint}", part=(max(0, text.find(name)), len(name)))
+    return formula
 
 
 class _Lookup(Mapping[str, Any]):
@@ -73,14 +87,6 @@ class FileScope:
         if isinstance(scalar, bool) or not isinstance(scalar, (str, int, float)):
             raise at.wrong("must be a formula")
         text = str(scalar)
-        try:
-            formula = Formula(text)
-        except FormulaError as error:
-            raise at.wrong(error.message, part=(min(error.offset, max(0, len(text) - 1)), 1)) from None
-        possible = self.names if names is None else [*names, *self.parameters]
-        for name in formula.coordinates:
-            if name not in possible:
-                hint = nearest_or_all(name, possible)
-                raise at.wrong(f"no coordinate '{name}'{hint}", part=(max(0, text.find(name)), len(name)))
+        formula = formula_at(at, text, "coordinate", self.names if names is None else [*names, *self.parameters])
         self.used_names.update(formula.coordinates)
         return ScopedFormula(formula, self)

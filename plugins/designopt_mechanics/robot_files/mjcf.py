@@ -26,6 +26,7 @@ from designopt_mechanics.robot_files.parts import (
     moved,
     point,
     quaternion_from,
+    triple,
 )
 from designopt_mechanics.robot_files.xml import Element
 from designopt_mechanics.springs import Spring, SpringError
@@ -96,7 +97,7 @@ class _Reader:
             else:
                 motions += self._joint(joint, kind, label)
         frame = len(self.parts.frames)
-        self.parts.frames.append(Frame(name, parent, tuple(motions), None, _tuple(pose.position), pose.turn))
+        self.parts.frames.append(Frame(name, parent, tuple(motions), None, triple(pose.position), pose.turn))
         self.parts.frames[frame] = replace(self.parts.frames[frame], body=self.contents(element, name, child_class))
 
     def contents(self, element: Element, name: str, child_class: str) -> Body | None:
@@ -148,7 +149,7 @@ class _Reader:
         self.surfaces[geom.name] = geom
         if kind in ("sphere", "cylinder"):
             radius = geom.attribute("size", (1, 2, 3))[0]
-            axis = _tuple(pose.turn[:, 2]) if kind == "cylinder" else None
+            axis = triple(pose.turn[:, 2]) if kind == "cylinder" else None
             try:
                 self.surfaces[geom.name] = Surface(geom.name, point(frame, pose.position), radius, axis)
             except SurfaceError as error:
@@ -174,7 +175,7 @@ class _Reader:
             direction = direction - (direction @ surface.axis) * np.asarray(surface.axis)
         if not np.linalg.norm(direction) > surface.radius:
             return f"the site '{side}' is inside of the geom '{name}': a path on the inside is not read"
-        return SurfaceWrap(surface, side=_tuple(direction / np.linalg.norm(direction)))
+        return SurfaceWrap(surface, side=triple(direction / np.linalg.norm(direction)))
 
     def _joint(self, joint: Element, kind: str, label: str) -> list[Motion]:
         anchor = np.array(joint.attribute("pos", (3,), (0.0, 0.0, 0.0)))
@@ -246,7 +247,7 @@ def read_mjcf(root: Element) -> RobotParts:
     for element in sections.pop("default", []):
         text.read_defaults(element)
     for element in sections.pop("option", []):
-        reader.parts.gravity = _tuple(element.attribute("gravity", (3,), reader.parts.gravity))
+        reader.parts.gravity = triple(element.attribute("gravity", (3,), reader.parts.gravity))
         if set(element.attributes) - {"gravity"} or element.children:
             reader.parts.omit(element, "only the gravity is read")
     bodies = [body for world in sections.pop("worldbody", []) for body in world.walk() if body.tag == "body"]
@@ -444,8 +445,3 @@ def _is_float(word: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _tuple(vector: Any) -> tuple[float, float, float]:
-    x, y, z = (float(v) for v in vector)
-    return x, y, z

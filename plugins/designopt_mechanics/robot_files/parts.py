@@ -110,10 +110,9 @@ class RobotParts:
         return Ball((w, x, y, z))
 
 
-def moved(kind: type[Rotate | Slide], axis: Floats, variable: Value, inertia: float = 0.0) -> Motion:
+def moved(kind: type[Rotate | Slide], axis: Floats, variable: Value) -> Motion:
     """A rotation about, or a slide along `axis` (3) of any length but 0."""
-    x, y, z = (float(v) for v in axis / np.linalg.norm(axis))
-    return kind((x, y, z), variable, inertia)
+    return kind(triple(axis / np.linalg.norm(axis)), variable)
 
 
 def affine(name: str, slope: float, offset: float) -> Value:
@@ -131,18 +130,22 @@ def body_of(
     """A body with the `inertia` (3, 3) about its centre, None without mass. Raises `ModelError`."""
     if mass == 0.0 and not inertia.any():
         return None
-    x, y, z = (float(v) for v in centre)
     try:
         with np.errstate(all="ignore"):
-            return Body(mass, (x, y, z), 0.5 * (inertia + inertia.T), triangle)
+            return Body(mass, triple(centre), 0.5 * (inertia + inertia.T), triangle)
     except BodyError as error:
         raise element.error(error.message) from None
 
 
 def point(frame: str, position: Any) -> Point:
     """A point of a frame at `position` (3) m."""
-    x, y, z = (float(v) for v in position)
-    return Point(frame, (x, y, z))
+    return Point(frame, triple(position))
+
+
+def triple(values: Any) -> tuple[float, float, float]:
+    """Three numbers as Python's."""
+    x, y, z = (float(v) for v in values)
+    return x, y, z
 
 
 def axis_of(element: Element, values: Any) -> Floats:

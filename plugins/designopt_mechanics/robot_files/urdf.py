@@ -21,6 +21,7 @@ from designopt_mechanics.robot_files.parts import (
     follow,
     moved,
     rotation_from,
+    triple,
 )
 from designopt_mechanics.robot_files.xml import Element, ModelError
 from designopt_mechanics.tree import GROUND, Coordinate, Frame
@@ -66,10 +67,9 @@ def read_urdf(root: Element) -> RobotParts:
         joint = children.get(name)
         parent = GROUND if joint is None else parts.frame_names[_link(joint, "parent", links)]
         pose = _origin(joint)
-        x, y, z = (float(v) for v in pose.position)
         frame, body = parts.frame_name(links[name], name), _body(parts, links[name])
         moves = () if joint is None else tuple(motions[joint.name])
-        parts.frames.append(Frame(frame, parent, moves, body, (x, y, z), pose.turn))
+        parts.frames.append(Frame(frame, parent, moves, body, triple(pose.position), pose.turn))
         waiting += [link for link, upper in children.items() if _link(upper, "parent", links) == name]
     if len(parts.frames) < len(links):
         raise root.error(

@@ -205,7 +205,7 @@ def _coordinate_table(file: InputFile, mechanism: Mechanism) -> MotionTable:
 def _number(value: Any, unit: str, position: str) -> float:
     try:
         amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
-        number = amount.value if amount.unit in (None, unit) else units.convert(amount.value, str(amount.unit), unit)
+        number = amount.value_in(unit)
     except (units.UnitError, TypeError, ValueError) as error:
         raise ValueError(f"{position}: {error}") from None
     if not np.isfinite(number):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from designopt_mechanics.sharing.statement.criteria import Tracking
+from designopt_mechanics.sharing.statement.criteria import Tracking, optimal_forces
 
 from designopt.arrays import Floats
 
@@ -48,10 +48,7 @@ class DynamicReserves:
     limit: float = 1.0
 
     def __post_init__(self) -> None:
-        optimal = np.array(self.optimal, dtype=np.float64)
-        object.__setattr__(self, "optimal", optimal)
-        if optimal.ndim != 1 or not np.isfinite(optimal).all() or (optimal < 0).any():
-            raise ValueError("optimal forces of reserves must be finite and not negative, one for each row")
+        object.__setattr__(self, "optimal", optimal_forces(self.optimal))
         if not (0.0 < self.weight < np.inf and 0.0 < self.limit < np.inf):
             raise ValueError(f"weight {self.weight:g} and limit {self.limit:g} of reserves must be positive and finite")
 

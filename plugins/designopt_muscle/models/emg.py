@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Annotated, Literal
 
 import numpy as np
+from designopt_mechanics.sharing.statement.criteria import check_band
 from designopt_recordings.channels import Channels
 from designopt_recordings.emg import at_frames, channels_of, envelope, normalised, reference
 from designopt_recordings.errors import RecordingError
@@ -15,7 +16,7 @@ from designopt_recordings.files.read import read_recording, read_table
 from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt.plugin import Quantity as Q
-from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.errors import readable
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,7 @@ class MeasuredActivity:
     def __post_init__(self) -> None:
         if not self.track:
             raise ValueError("track names no muscle")
-        if self.band is not None and not self.band[0] <= self.band[1]:
-            raise ValueError(f"the band from {self.band[0]:g} to {self.band[1]:g} is empty")
-        if self.band is not None and self.scale == "free":
-            raise ValueError("a band needs a fixed scale: with a free one it would move while the scale is found")
+        check_band(self.band, free_scale=self.scale == "free")
 
 
 def read_activity(file: InputFile, setting: MeasuredActivity, muscles: tuple[str, ...], time: Floats) -> Floats:
@@ -52,7 +50,7 @@ def read_activity(file: InputFile, setting: MeasuredActivity, muscles: tuple[str
     of the maximum activity. Raises `TrialError` for channels that are not there and envelopes that are no fractions.
     """
     channels = sorted(set(setting.track.values()))
-    try:
+    with readable(file):
         if PurePath(file.name).suffix.lower() == ".c3d":
             analog = read_recording(file).analog
             if analog is None:
@@ -62,9 +60,6 @@ def read_activity(file: InputFile, setting: MeasuredActivity, muscles: tuple[str
             channel_signals = channels_of(read_table(file), channels, "1")
         channel_signals = _envelopes(channel_signals) if setting.signal == "raw" else _fractions(channel_signals)
         values = at_frames(channel_signals, time, setting.delay)
-    except RecordingError as error:
-        message = str(error)
-        raise TrialError(message if message.startswith(file.name) else f"{file.name}: {message}") from None
     signals = np.full((len(time), len(muscles)), np.nan)
     for muscle, channel in setting.track.items():
         signals[:, muscles.index(muscle)] = values[:, channel_signals.names.index(channel)]

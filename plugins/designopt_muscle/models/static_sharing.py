@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.plugin import InputFile, InvalidDesign, InvalidSetting, Unusable, filled, model
 from designopt.plugin import Quantity as Q
-from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.drawing import drawing
 from designopt_muscle.models.device import DeviceMoments, design_slopes, device_moments
 from designopt_muscle.models.emg import MeasuredActivity, read_activity
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
+from designopt_muscle.models.muscle_names import check_muscles, read_muscle_model
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
 from designopt_muscle.models.sharing_files import Files, SharingData, as_mistakes, files_of, load_notes, refuse
 from designopt_muscle.models.sharing_inputs import SharingDesign, StaticScenario
@@ -111,12 +111,7 @@ class StaticSharing:
         """Read the model before the run. Raises `InvalidSetting` for an unusable file and unknown names."""
         if 1.0 < self.reserve_exponent < 2.0:
             raise InvalidSetting("reserve_exponent", f"{self.reserve_exponent:g}: it must be 1 or at least 2")
-        try:
-            skeleton = read_model(self._skeleton.content)
-        except ModelError as error:
-            raise InvalidSetting("model", f"{self._skeleton.name}: {error}") from None
-        if not skeleton.muscles:
-            raise InvalidSetting("model", f"{self._skeleton.name}: has no muscle")
+        skeleton = read_muscle_model(self._skeleton)
         by_coordinate = self.reserve if isinstance(self.reserve, dict) else {}
         for setting, names in (
             ("coordinates", self.coordinates or ()),
@@ -127,20 +122,10 @@ class StaticSharing:
                 if name and name not in skeleton.free:
                     raise InvalidSetting(setting, f"'{name}' is not a free coordinate ({', '.join(skeleton.free)})")
         muscles, joints = {m.name for m in skeleton.muscles}, [j.name for j in skeleton.joints]
-        names_by_setting = {
-            "emg": self.emg.track if self.emg else (),
-            "weights": self.weights if isinstance(self.weights, dict) else (),
-        }
-        for setting, muscle_names in names_by_setting.items():
-            for name in muscle_names:
-                if name not in muscles:
-                    raise InvalidSetting(setting, f"'{name}' is not a muscle{nearest_or_all(name, sorted(muscles))}")
+        check_muscles("emg", self.emg.track if self.emg else (), muscles)
+        check_muscles("weights", self.weights if isinstance(self.weights, dict) else (), muscles)
         for command, weights in (self.synergies or {}).items():
-            for name in weights:
-                if name not in muscles:
-                    raise InvalidSetting(
-                        "synergies", f"'{name}' is not a muscle{nearest_or_all(name, sorted(muscles))}"
-                    )
+            check_muscles("synergies", weights, muscles)
             if not any(weights.values()):
                 raise InvalidSetting("synergies", f"'{command}' moves no muscle")
         for i, term in enumerate(self.joint_reactions):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from designopt_mechanics.functions.piecewise import choose
 
 from designopt.arrays import Floats, Integers
 from designopt.lazy import casadi as ca
@@ -116,7 +117,7 @@ class Pieces:
 
     def expression(self, x: Any) -> Any:
         inner = ca.fmin(ca.fmax(x, self.knots[0]), self.knots[-1])
-        left, *c = _select(inner, self.knots[1:-1], [self.knots[:-1], *self.coefficients])
+        left, *c = choose(inner, self.knots[1:-1], [self.knots[:-1], *self.coefficients])
         h = inner - left
         return ((c[0] * h + c[1]) * h + c[2]) * h + c[3] + (x - inner) * ((3 * c[0] * h + 2 * c[1]) * h + c[2])
 
@@ -131,16 +132,6 @@ def limit_to_range(function: Function, low: float, high: float) -> Function:
     last = min(int(np.searchsorted(function.knots, high, side="left")), len(function.knots) - 1)
     first, last = min(first, len(function.knots) - 2), max(last, 1)
     return Pieces(function.knots[first : last + 1], function.coefficients[:, first:last])
-
-
-def _select(x: Any, inner: Floats, columns: list[Floats]) -> list[Any]:
-    """The entry of each of `columns` for the interval of `x` between the `inner` knots, by bisection."""
-    if not len(inner):
-        return [ca.SX(float(column[0])) for column in columns]
-    m = len(inner) // 2
-    low = _select(x, inner[:m], [column[: m + 1] for column in columns])
-    high = _select(x, inner[m + 1 :], [column[m + 1 :] for column in columns])
-    return [ca.if_else(x >= inner[m], b, a) for a, b in zip(low, high, strict=True)]
 
 
 def simm_spline(x: Floats, y: Floats) -> Pieces:

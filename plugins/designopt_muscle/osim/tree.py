@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from designopt_mechanics.body import Body
 from designopt_mechanics.motions import Motion, Rotate, Slide
+from designopt_mechanics.robot_files.parts import triple
 from designopt_mechanics.tree import Coordinate, Frame, Tree
 
 from designopt_muscle.osim.functions import Polynomial, is_constant
@@ -52,18 +53,18 @@ def tree_of(model: OsimModel, fixed: Collection[str] = ()) -> Tree:
         for step in joint.translations:
             length = float(np.linalg.norm(step.axis))
             if length and not (is_constant(step.function) and not step.function.value(np.zeros(1))[0]):
-                motions.append(Slide(_vector(step.axis / length), _product(variable(step), length)))
+                motions.append(Slide(triple(step.axis / length), _product(variable(step), length)))
         for step in joint.rotations:
             if not (is_constant(step.function) and not step.function.value(np.zeros(1))[0]):
-                motions.append(Rotate(_vector(step.axis), variable(step)))
+                motions.append(Rotate(triple(step.axis), variable(step)))
         between = joint_frame(joint.child)
         pose = joint.in_parent
-        frames.append(Frame(between, joint.parent, tuple(motions), None, _vector(pose[:3, 3]), pose[:3, :3]))
+        frames.append(Frame(between, joint.parent, tuple(motions), None, triple(pose[:3, 3]), pose[:3, :3]))
         back = inverse(joint.in_child)
         solid = None
         if body.mass > 0:
-            solid = Body(body.mass, _vector(body.centre), body.inertia, triangle="ignored")
-        frames.append(Frame(joint.child, between, (), solid, _vector(back[:3, 3]), back[:3, :3]))
+            solid = Body(body.mass, triple(body.centre), body.inertia, triangle="ignored")
+        frames.append(Frame(joint.child, between, (), solid, triple(back[:3, 3]), back[:3, :3]))
     free = set(model.free) - set(numbers)
     coordinates = tuple(
         Coordinate(
@@ -78,11 +79,6 @@ def tree_of(model: OsimModel, fixed: Collection[str] = ()) -> Tree:
 def joint_frame(child: str) -> str:
     """The frame of a tree that the joint of the body `child` moves."""
     return f"{child}{_JOINT}"
-
-
-def _vector(values: Any) -> tuple[float, float, float]:
-    x, y, z = (float(v) for v in values)
-    return x, y, z
 
 
 def _product(value: Any, factor: float) -> Any:

@@ -139,7 +139,7 @@ def _curves(
     setpoint: StepResponse, load: StepResponse, array_names: Set[str], steps: tuple[float, float]
 ) -> dict[str, np.ndarray]:
     """Both steps one after the other, each until its error stays within 0.5 % of its largest."""
-    load_at, load_duration = setpoint.settled(0.005), load.settled(0.005)
+    load_at, load_duration = setpoint.transient_time, load.transient_time
     time = np.linspace(0.0, load_at + load_duration, _SAMPLES)
     after_load = time >= load_at
     setpoint_step, load_step = steps

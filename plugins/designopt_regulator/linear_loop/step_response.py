@@ -14,6 +14,8 @@ from designopt.arrays import Floats
 from designopt_regulator.linear_loop.chebyshev import NODES, points
 from designopt_regulator.linear_loop.continuous import Loop, NotSettled
 
+#: Share of the largest deviation of an error from its final value within which its transient has ended.
+TRANSIENT = 0.005
 _REACH = 2.0  # rate of the fastest mode times the length of an interval
 _SETTLED = 1e-11  # share of the largest value within which a response is at rest
 _DECAYED = 45.0  # a mode is at rest when it has decayed by e^-45
@@ -102,10 +104,11 @@ class StepResponse:
             return float(high)
         return float(brentq(lambda t: float(self.at(np.array([t]), self.error)[0]) - level, low, high, xtol=1e-12))
 
-    def settled(self, share: float) -> float:
-        """The time (s) from which on the error differs from its final value by no more than `share` of its largest."""
+    @property
+    def transient_time(self) -> float:
+        """The time (s) from which on the error is within `TRANSIENT` times its largest deviation of its final value."""
         deviation = np.abs(self.error @ _chebyshev(2 * NODES, self.error.shape[1]) - self.final_error).max(axis=1)
-        last = int(np.flatnonzero(deviation > share * deviation.max())[-1])
+        last = int(np.flatnonzero(deviation > TRANSIENT * deviation.max())[-1])
         return float(self.steps[: last + 1].sum())
 
     def at(self, time: Floats, columns: Floats) -> Floats:

@@ -140,18 +140,13 @@ def simulate(
     Both controllers have the same sample time, divided into `substeps` integration steps. All arrays have n rows.
     `quality_loops` are the loops whose quality is computed. Without `machine_code` NumPy computes the runs.
     """
-    n = len(plant)
+    runs = _Runs(plant, speed_regulator, course_regulator, manoeuvre, delay_steps, rate_loop)
     parts, order = [], []
     with np.errstate(all="ignore"):  # diverged rows overflow; `failed` marks them
         for same_motion in (np.flatnonzero(plant.shear_modulus == 0.0), np.flatnonzero(plant.shear_modulus > 0.0)):
             if not len(same_motion):
                 continue
-            some_rows = partial(_rows, rows=same_motion, n=n)
-            setup = _setup(
-                some_rows(plant), some_rows(speed_regulator), some_rows(course_regulator), some_rows(manoeuvre),
-                some_rows(delay_steps),
-                some_rows(rate_loop), substeps, schedule,
-            )  # fmt: skip
+            setup = _setup(_rows(runs, same_motion, len(plant)), substeps, schedule)
             code = compile_step(setup.loops, len(setup.start)) if machine_code else None
             part_size = _ROWS if code is not None else _NUMPY_ROWS
             for first in range(0, len(same_motion), part_size):
@@ -160,6 +155,18 @@ def simulate(
                 parts.append(_assess(part, record, quality_loops, trace))
             order.append(same_motion)
     return _join(parts, np.argsort(np.concatenate(order)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """What differs from run to run; arrays (n,)."""
+
+    plant: equations.VehicleNumbers
+    speed_regulator: PID
+    course_regulator: PID
+    manoeuvre: Manoeuvre
+    delay_steps: NDArray[np.int64]
+    rate_loop: RateLoop | None
 
 
 def _rows(table: Any, rows: NDArray[np.intp], n: int) -> Any:
@@ -206,19 +213,10 @@ class _Record(NamedTuple):
     divergence_sample: NDArray[np.int64]  # the sample at whose end a row had diverged, or 0
 
 
-def _setup(
-    plant: equations.VehicleNumbers,
-    speed_regulator: PID,
-    course_regulator: PID,
-    manoeuvre: Manoeuvre,
-    delay_steps: NDArray[np.int64],
-    rate_loop: RateLoop | None,
-    substeps: int,
-    schedule: Schedule | None,
-) -> _Setup:
-    m, T, n = manoeuvre, speed_regulator.sample_time, len(plant)
+def _setup(runs: _Runs, substeps: int, schedule: Schedule | None) -> _Setup:
+    plant, m, T, n = runs.plant, runs.manoeuvre, runs.speed_regulator.sample_time, len(runs.plant)
     zeros = np.zeros(n)
-    rate_loop = rate_loop or RateLoop(zeros, zeros)
+    rate_loop = runs.rate_loop or RateLoop(zeros, zeros)
     trim, difference = equations.trim(plant, m.speed), equations.trim_difference(plant, m.speed)
     gain = None if schedule is None else Gain(np.full(n, schedule.reference_speed), np.full(n, schedule.min_speed))
     forces = [plant.max_force * (trim + side * difference) for side in (-1.0, 1.0)]
@@ -227,8 +225,8 @@ def _setup(
         start += tuple(m.speed / (1.0 - slip) for slip in trim_slip(plant, *forces))
     loops = Loops(
         motion=SlippingMotion.of_vehicle(plant) if slips else equations.VehicleDynamics.of_vehicle(plant),
-        speed=Law.with_settings(speed_regulator, m.speed),
-        course=Law.with_settings(course_regulator, zeros),
+        speed=Law.with_settings(runs.speed_regulator, m.speed),
+        course=Law.with_settings(runs.course_regulator, zeros),
         schedule=gain,
         forward=rate_loop.forward,
         rate_gain=rate_loop.gain,
@@ -243,7 +241,7 @@ def _setup(
         after=(m.target_speed, m.turn),
         load=(-plant.weight * m.grade, m.moment, zeros if m.feed is None else m.feed),
         noise=m.noise,
-        delay=np.asarray(delay_steps),
+        delay=np.asarray(runs.delay_steps),
         times=Times(m.step_at, m.load_at, T, substeps, m.band),
         samples=round(m.horizon / T),
     )

@@ -178,7 +178,7 @@ def test_costates_go_on_from_phase_to_phase():
 # --- limits
 
 
-def test_limits_on_the_way_have_their_price_per_second():
+def test_multipliers_of_path_limits_are_rates_of_the_cost():
     # min int (u - 1)^2 / 2 with u <= 0.5: each second of a higher limit changes the cost by u - 1 = -0.5
     def problem(**more):
         return TrajectoryProblem(
@@ -213,7 +213,7 @@ def test_the_multiplier_of_a_boundary_value_is_its_cost_sensitivity():
     assert solution.phase.end_multipliers["x"][1] == pytest.approx(difference(moved, 1.0), rel=1e-6)
 
 
-def test_limits_of_integrals_and_of_free_times_have_their_price():
+def test_limits_of_integrals_and_of_free_times_have_multipliers():
     def problem(effort=20.0, longest=5.0):
         phase = replace(
             problems.block_move().phases[0],

@@ -89,7 +89,7 @@ def test_segments_do_not_grow_with_the_instability_of_the_motion() -> None:
     assert np.isfinite(solution.objective)
 
 
-def test_a_run_that_leaves_all_bounds_is_infinitely_wrong() -> None:
+def test_the_error_of_a_run_that_diverges_is_infinite() -> None:
     problem = effort(one_state("escaping", lambda x, u: 40.0 * x + x**3 + u), 0.5, 0.0)
     solution = solve(problem, Options(scheme="radau", intervals=40))
     simulated = resimulated(problem, solution)
@@ -120,7 +120,7 @@ def test_a_run_ends_where_the_algebraic_equations_have_no_solution(capfd: pytest
     assert capfd.readouterr().err == ""
 
 
-def test_a_segment_that_escapes_by_itself_is_infinitely_wrong_and_the_others_are_not() -> None:
+def test_only_the_error_of_a_diverging_segment_is_infinite() -> None:
     """x' = x^2 from 1 escapes after 1 s; the points of an invented trajectory do not know it."""
     problem = effort(one_state("escaping", lambda x, u: x**2 + u), 1.0, 1.0, tf=4.0)
     solution = Program(problem, Options(intervals=2)).solve()
@@ -252,7 +252,7 @@ def test_a_failed_solve_is_not_checked() -> None:
     assert math.isnan(solution.error_estimate)
 
 
-def test_path_constraints_are_looked_at_between_the_points() -> None:
+def test_path_constraints_are_checked_between_the_points() -> None:
     """A hump whose top lies between two points that both keep the limit."""
     problem = effort(one_state("mover", lambda x, u: u), 0.0, 0.0)
     peak = replace(problem.phases[0], path={"height": Constraint(lambda v: 3.0 * v["x"], high=1.0)})

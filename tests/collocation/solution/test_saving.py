@@ -241,6 +241,6 @@ def test_pickled_arrays_are_not_unpickled(tmp_path):
         load_solution(path)
 
 
-def test_a_file_that_is_not_there_is_not_called_damaged(tmp_path):
+def test_a_missing_file_is_not_reported_as_damaged(tmp_path):
     with pytest.raises(FileNotFoundError):
         load_solution(tmp_path / "none.npz")

@@ -50,7 +50,7 @@ def starts(problem: TrajectoryProblem, count: int) -> list[Guess | None]:
     return [None, *(perturbed(problem, None, np.random.default_rng([0, i])) for i in range(1, count + 1))]
 
 
-def test_the_fastest_way_to_rest_is_found_from_the_straight_line_and_the_result_says_how() -> None:
+def test_the_fastest_motion_to_rest_is_solved_from_the_straight_line_and_the_message_names_the_attempt() -> None:
     problem = hard_starts.oscillator()
     alone = Program(problem, QUICK).attempt()
     solution = solve(problem, QUICK)
@@ -65,7 +65,7 @@ def test_the_fastest_way_to_rest_is_found_from_the_straight_line_and_the_result_
     assert solution.objective == pytest.approx(5.0 * math.pi, rel=1e-3)
 
 
-def test_a_program_whose_guess_leads_nowhere_is_solved_by_ipopt_with_an_adaptive_barrier() -> None:
+def test_a_solve_that_fails_from_its_guess_succeeds_with_an_adaptive_barrier() -> None:
     problem = hard_starts.oscillator()
     guess = perturbed(problem, None, np.random.default_rng([0, 4]))
     program = Program(problem, QUICK)
@@ -83,7 +83,7 @@ def test_a_program_whose_guess_leads_nowhere_is_solved_by_ipopt_with_an_adaptive
     assert Program(problem, replace(QUICK, persistent=False)).solve(guess=guess).attempts == ()
 
 
-def test_the_attempt_with_an_adaptive_barrier_has_the_iterations_that_are_left() -> None:
+def test_the_attempt_with_an_adaptive_barrier_has_the_remaining_iterations() -> None:
     """94 of the first attempt; 219 of the second are needed."""
     problem = hard_starts.oscillator()
     guess = perturbed(problem, None, np.random.default_rng([0, 4]))
@@ -112,7 +112,7 @@ def test_a_program_with_a_free_time_is_last_solved_with_a_small_scale_of_it() ->
     assert program.solve(warm="full", previous=solution).iterations < 10
 
 
-def test_the_attempt_with_a_small_scale_has_the_iterations_that_are_left_and_leaves_stated_scales() -> None:
+def test_the_attempt_with_a_small_scale_has_the_remaining_iterations_and_keeps_stated_scales() -> None:
     problem = hard_starts.hovercraft()
     guess = perturbed(problem, None, np.random.default_rng([0, 10]))
     with_scale = Program(problem, replace(QUICK, scales={"tf": 49.95})).solve(guess=guess)
@@ -160,7 +160,7 @@ def test_a_failed_solve_is_reported_with_all_attempts() -> None:
     np.testing.assert_array_equal(solution.iterate.x, alone.iterate.x)
 
 
-def test_a_failure_is_left_alone_where_that_is_asked_for() -> None:
+def test_a_failed_solve_is_final_without_the_option_persistent() -> None:
     solution = solve(out_of_reach(), replace(QUICK, persistent=False))
 
     assert solution.attempts == ()
@@ -175,7 +175,7 @@ def test_a_solve_that_succeeds_tries_nothing() -> None:
     ("status", "worth"),
     [(Status.CANCELLED, False), (Status.TIME_LIMIT, False), (Status.DIVERGING, False), (Status.STALLED, True)],
 )
-def test_only_failures_that_another_way_can_mend_are_followed_by_one(status: Status, worth: bool) -> None:
+def test_only_failures_that_another_way_may_solve_are_followed_by_one(status: Status, worth: bool) -> None:
     problem = benchmark_problems.double_integrator()
     program = Program(problem, QUICK)
     failed = replace(program.solve(), status=status)
@@ -183,7 +183,7 @@ def test_only_failures_that_another_way_can_mend_are_followed_by_one(status: Sta
     assert bool(persist(program, problem, None, failed).attempts) is worth
 
 
-def test_ways_that_a_problem_does_not_have_are_left_out() -> None:
+def test_ways_that_do_not_apply_to_a_problem_are_skipped() -> None:
     """No free time; and the controls of the guess lead beyond all bounds."""
     runaway = benchmark_problems.system(
         "runaway", {"x": lambda s: s["x"] ** 3 + s["u"]}, ["u"], bounds={"u": (0.0, 1.0)}
@@ -197,7 +197,7 @@ def test_ways_that_a_problem_does_not_have_are_left_out() -> None:
     assert not [way for way in ways if way.startswith("times") or way in ("rollout", "final values moved")]
 
 
-def test_attempts_end_when_they_have_taken_too_many_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attempts_end_at_their_limit_of_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = out_of_reach()
     program = Program(problem, QUICK)
     failed = replace(program.attempt(), iterations=250)
@@ -206,7 +206,7 @@ def test_attempts_end_when_they_have_taken_too_many_iterations(monkeypatch: pyte
     assert len(persist(program, problem, None, failed).attempts) == 1 + 3  # 2100 are more than 1500
 
 
-def test_a_design_that_cannot_be_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_infeasible_design_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     real = Program.attempt
     monkeypatch.setattr(Program, "attempt", lambda *a, **k: calls.append(1) or real(*a, **k))
@@ -241,7 +241,7 @@ def test_a_way_of_several_solves_counts_the_iterations_of_all() -> None:
     assert solution.attempts[-1].iterations > solution.iterations
 
 
-def test_a_guess_is_what_the_ways_begin_with() -> None:
+def test_all_ways_start_from_the_guess() -> None:
     """Its controls are those of the rollout."""
     problem = hard_starts.oscillator()
     times = np.linspace(0.0, 16.0, 101)
@@ -251,7 +251,7 @@ def test_a_guess_is_what_the_ways_begin_with() -> None:
     assert solution.status is Status.SOLVED
 
 
-def test_attempts_are_kept_in_a_file(tmp_path: object) -> None:
+def test_attempts_are_saved(tmp_path: object) -> None:
     solution = solve(out_of_reach(), replace(QUICK, max_iterations=5))
     save_solution(solution, f"{tmp_path}/found.npz")
 

@@ -29,7 +29,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("problem", "options", "optimum", "tolerance"), CASES.values(), ids=CASES)
-def test_the_optimum_is_the_known_one(problem, options, optimum, tolerance):
+def test_the_optimum_is_that_of_the_source(problem, options, optimum, tolerance):
     solution = Program(problem(), Options(**options)).solve()
 
     assert solution.status is Status.SOLVED
@@ -118,7 +118,7 @@ def test_the_best_quarter_car_has_its_softest_spring():
     assert solution.parameters["c"] == pytest.approx(510.55, abs=0.005)
 
 
-def test_the_mass_is_found_from_half_a_period():
+def test_the_mass_follows_from_half_a_period():
     solution = Program(problems.oscillator_mass(), Options(intervals=40)).solve()
 
     assert solution.status is Status.SOLVED

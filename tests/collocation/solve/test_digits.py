@@ -110,7 +110,7 @@ def _kinds(solution: Solution) -> set[str]:
     return {warning.split(":")[0] for warning in solution.warnings}
 
 
-def test_a_control_that_rings_on_its_singular_arc_and_a_limit_broken_between_the_points_are_told() -> None:
+def test_warnings_name_a_control_that_rings_on_its_singular_arc_and_a_limit_violated_between_the_points() -> None:
     problem = benchmark_problems.goddard()
     [phase] = problem.phases
     full = Constraint(lambda v: v["thrust"] - 3.5, high=0.0)
@@ -136,7 +136,7 @@ def test_a_control_that_rings_on_its_singular_arc_and_a_limit_broken_between_the
 
 
 @pytest.mark.parametrize("mesh_check", [0.0, 1e-5], ids=["one mesh", "refined"])
-def test_a_control_of_many_short_pulses_is_told_with_the_way_to_the_optimum(mesh_check: float) -> None:
+def test_a_warning_names_a_control_of_many_short_pulses_and_the_way_to_the_optimum(mesh_check: float) -> None:
     """The singular arc of the best mixture, in pulses between the bounds that a quadratic control exceeds."""
     pulsed = solve(catalyst(), Options("hermite_simpson", intervals=100, mesh_check=mesh_check))
     [warning] = [w for w in pulsed.warnings if w.startswith("oscillating_control")]
@@ -156,7 +156,7 @@ def test_switches_and_regular_controls_are_not_singular(name: str) -> None:
     assert not {"oscillating_control", "between_points"} & _kinds(solution)
 
 
-def test_curvature_beyond_all_sizes_is_no_arc_and_no_warning() -> None:
+def test_curvature_that_overflows_is_no_singular_arc_and_no_warning() -> None:
     """Of a failed solve whose cost is nothing."""
     assert not _bends_everywhere(np.full((1, 1, 1), 1e305), np.ones((1, 1, 1)), np.zeros((1, 1), bool))
 
@@ -177,7 +177,7 @@ def test_the_control_that_is_singular_is_reported_from_the_one_that_is_not() -> 
     assert arc.controls == ("u",)
 
 
-def test_the_error_of_the_optimisation_is_reported_beside_that_of_the_mesh_and_kept(tmp_path: object) -> None:
+def test_the_optimisation_error_is_reported_beside_that_of_the_mesh_and_saved(tmp_path: object) -> None:
     solution = solve(damped_to_rest())
     save_solution(solution, f"{tmp_path}/found.npz")
     loaded = load_solution(f"{tmp_path}/found.npz")
@@ -195,7 +195,7 @@ def test_iterations_and_history_cover_the_finish() -> None:
     assert solution.history["barrier"][-1] < 1e-11
 
 
-def test_settings_of_ipopt_are_passed_on_and_win() -> None:
+def test_settings_of_ipopt_have_precedence() -> None:
     solution = Program(limited_block(1.0), Options(ipopt={"max_iter": 2})).solve()
 
     assert solution.status is Status.ITERATION_LIMIT
@@ -217,7 +217,7 @@ def test_a_failed_solve_has_no_optimisation_error() -> None:
     assert failed.singular_arcs == ()
 
 
-def test_a_problem_without_a_cost_is_not_called_wrong() -> None:
+def test_a_problem_without_a_cost_has_no_warning_of_its_optimisation_error() -> None:
     """The mass is found to the digits; its cost is zero, relative to which nothing is small."""
     solution = solve(benchmark_problems.oscillator_mass(), Options(intervals=40))
 

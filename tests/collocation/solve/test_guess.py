@@ -1,4 +1,4 @@
-"""Where the search begins. Specification: direct_collocation, section 6."""
+"""Initial points of solves. Specification: direct_collocation, section 6."""
 
 import math
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ def block() -> Phase:
     return Phase(system, tf=1.0, name="move", initial=ends[0], final=ends[1], integrals=effort)
 
 
-def test_nothing_given_is_a_line_between_fixed_ends_the_middle_bound_multipliers_and_no_control() -> None:
+def test_the_default_guess_is_a_line_between_fixed_ends_the_middle_of_bounds_and_no_control() -> None:
     first = begin(benchmark_problems.cart_pole())
     assert first["x"] == pytest.approx(np.linspace(0.0, 1.0, 17))
     assert first["angle"] == pytest.approx(np.linspace(0.0, math.pi, 17))
@@ -88,7 +88,7 @@ def test_free_times_of_one_range_begin_at_its_ends() -> None:
     assert (first["t0"], first["tf"]) == (1.0, 5.0)
 
 
-def test_arrays_are_taken_linearly_and_what_they_leave_out_is_guessed() -> None:
+def test_arrays_are_interpolated_linearly_and_omitted_variables_have_the_default() -> None:
     guess = Guess({"motion": sampled([0.0, 1.0, 2.0], {"x": [0.0, 1.8, 1.0], "u": [0.0, 40.0, 0.0]})})
     first = begin(benchmark_problems.cart_pole(), guess)
     assert first["x"][:9] == pytest.approx(np.linspace(0.0, 1.8, 9))
@@ -96,7 +96,7 @@ def test_arrays_are_taken_linearly_and_what_they_leave_out_is_guessed() -> None:
     assert first["angle"] == pytest.approx(np.linspace(0.0, math.pi, 17))
 
 
-def test_the_start_of_a_phase_is_computed_for_the_parameters_and_used_where_no_guess_is_given() -> None:
+def test_the_start_of_a_phase_is_computed_for_the_parameters_and_used_without_a_guess() -> None:
     calls: list[tuple[Mapping[str, float], bool]] = []
 
     def start(parameters: Mapping[str, float], rng: np.random.Generator | None) -> SampledTrajectory:
@@ -123,7 +123,7 @@ def test_unknown_rates_are_the_slopes_of_the_guessed_states() -> None:
     assert first["alpha"][1:-1] == pytest.approx(np.cos(t[1:-1]), abs=1e-2)
 
 
-def test_unknown_rates_that_are_given_are_kept() -> None:
+def test_guessed_unknown_rates_remain() -> None:
     times = np.linspace(0.0, 2.0, 201)
     guess = Guess({"motion": sampled(times, {"v": times**2, "a": np.full(201, 7.0)})})
     assert begin(benchmark_problems.cart_pole(), guess, form="residual")["a"] == pytest.approx(7.0)
@@ -136,7 +136,7 @@ def test_algebraic_variables_solve_their_equations_along_the_guess() -> None:
     assert first["z"][[0, -1]] == pytest.approx([1.0, 2.0])
 
 
-def test_algebraic_variables_that_are_given_are_kept_and_those_of_no_solution_are_those_of_the_default() -> None:
+def test_guessed_algebraic_variables_remain_and_those_without_a_solution_have_the_default() -> None:
     guess = Guess({"motion": sampled([0.0, 2.0], {"z": [5.0, 5.0]})})
     assert begin(dae(), guess)["z"] == pytest.approx(5.0)
     x, z = ca.SX.sym("x"), ca.SX.sym("z")
@@ -198,7 +198,7 @@ class Crooked:
         (Guess({"motion": SampledTrajectory(np.array([0.0, 1.0]), {}, 1.0, 1.0)}), "motion", r"runs from 1\.0 to 1\.0"),
     ],
 )
-def test_a_bad_guess_is_refused_with_the_name_of_what_is_wrong(guess: Guess, where: str, message: str) -> None:
+def test_a_bad_guess_is_refused_with_the_name_of_the_wrong_entry(guess: Guess, where: str, message: str) -> None:
     with pytest.raises(ProblemError, match=message) as refused:
         solve(benchmark_problems.cart_pole(), Options(intervals=5), guess)
     assert refused.value.status == "bad_guess"
@@ -214,7 +214,7 @@ def test_a_bad_guess_is_refused_with_the_name_of_what_is_wrong(guess: Guess, whe
         ([0.0, 1.0], [1.0, 2.0, 3.0], "x"),
     ],
 )
-def test_arrays_that_make_no_sense_are_refused(times: list[float], values: list[float], where: str) -> None:
+def test_invalid_arrays_are_refused(times: list[float], values: list[float], where: str) -> None:
     with pytest.raises(ProblemError) as refused:
         sampled(times, {"x": values})
     assert (refused.value.status, refused.value.where) == ("bad_guess", where)
@@ -270,7 +270,7 @@ def test_a_rollout_uses_the_guessed_parameters_and_times() -> None:
     assert rolled.phases["motion"].tf == 3.0
 
 
-def test_the_option_rollout_begins_there() -> None:
+def test_a_solve_with_the_option_rollout_starts_from_the_rollout() -> None:
     """A pulse of the road that the default, no motion at all, does not know."""
     problem = benchmark_problems.quarter_car()
     options = Options(scheme="radau", degree=5, intervals=50, check=False)

@@ -16,7 +16,7 @@ from interrupting import Interrupting
 from small_motions import unending
 
 from designopt.collocation import Options, Program, Status, TrajectoryProblem, solve, solve_design
-from designopt.collocation.solve import search
+from designopt.collocation.solve import solver
 from designopt.interrupts import StopRequests, handler_of_host
 
 pytestmark = pytest.mark.usefixtures("silent")
@@ -77,8 +77,8 @@ def test_a_request_between_the_two_solvers_ends_the_solve(handled, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
         return build(*arguments, **more)
 
-    build = search.ipopt
-    monkeypatch.setattr(search, "ipopt", requested)
+    build = solver.ipopt
+    monkeypatch.setattr(solver, "ipopt", requested)
     solution = Program(unending(), Options(max_iterations=10**6)).solve()
     assert solution.status is Status.CANCELLED
     assert solution.iterations > 0  # of the first search
@@ -102,7 +102,7 @@ def test_exceptions_of_the_hosts_signal_handler_reach_the_host():
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_host_that_only_notes_the_request_lets_the_solve_end():
+def test_a_handler_that_returns_lets_the_solve_end():
     noted = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: noted.append(number))
     try:

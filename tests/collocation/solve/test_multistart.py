@@ -45,7 +45,7 @@ def two_valleys() -> TrajectoryProblem:
     )
 
 
-def test_a_better_optimum_is_found_from_another_start_and_all_are_reported() -> None:
+def test_another_start_leads_to_a_better_optimum_and_all_starts_are_reported() -> None:
     """Roots of 4 p^3 - 4 p + 0.3 = 0."""
     roots = np.sort(np.roots([4.0, 0.0, -4.0, 0.3]).real)
     low, high = ((p * p - 1.0) ** 2 + 0.3 * p for p in (roots[0], roots[2]))
@@ -82,7 +82,7 @@ def test_starts_depend_on_the_seed_and_their_number_alone() -> None:
     assert reseeded.starts[1:] != one.starts[1:]
 
 
-def test_the_swing_up_has_a_better_optimum_than_the_one_that_the_line_leads_to() -> None:
+def test_the_swing_up_has_a_better_optimum_than_that_from_the_line() -> None:
     """58.8077 is what every code finds from the straight line; other starts come to 57.945 (measured, HS N = 50)."""
     solution = solve(benchmark_problems.cart_pole(), Options(intervals=50, starts=4, check=False))
     assert solution.starts[0].objective == pytest.approx(58.80764, abs=1e-4)
@@ -96,7 +96,7 @@ def test_equal_optima_count_once_and_the_first_start_is_kept() -> None:
     assert (solution.phase.values["x"] == alone.phase.values["x"]).all()
 
 
-def test_perturbed_courses_are_smooth_within_bounds_and_keep_fixed_ends() -> None:
+def test_perturbed_trajectories_are_smooth_within_bounds_and_keep_fixed_ends() -> None:
     problem = benchmark_problems.cart_pole()
     straight = np.linspace(0.0, 1.0, 101)
     sizes = []
@@ -112,7 +112,7 @@ def test_perturbed_courses_are_smooth_within_bounds_and_keep_fixed_ends() -> Non
     assert 0.1 < np.median(sizes) < 1.5
 
 
-def test_unknown_rates_and_algebraic_variables_follow_from_what_is_perturbed() -> None:
+def test_unknown_rates_and_algebraic_variables_follow_from_the_perturbed_trajectories() -> None:
     assert set(draw(benchmark_problems.cart_pole(), 1).phases["motion"].at(S)) == {"x", "angle", "v", "omega", "u"}
 
 
@@ -142,7 +142,7 @@ def test_parameters_and_free_times_are_drawn_from_their_boxes() -> None:
     assert 9.0 < max(times) <= 10.0
 
 
-def test_a_start_that_fails_is_reported_and_not_taken() -> None:
+def test_a_failed_start_is_reported_and_not_the_result() -> None:
     """Fourteen iterations are enough from some guesses only."""
     problem = benchmark_problems.cart_pole()
     solution = solve(problem, Options(intervals=20, starts=4, max_iterations=14, check=False))
@@ -153,7 +153,7 @@ def test_a_start_that_fails_is_reported_and_not_taken() -> None:
     assert solution.objective == pytest.approx(best, rel=1e-6)
 
 
-def test_where_no_start_succeeds_the_least_violated_iterate_is_kept() -> None:
+def test_without_a_successful_start_the_result_is_the_iterate_with_the_smallest_violation() -> None:
     problem = benchmark_problems.cart_pole()
     solution = solve(problem, Options(intervals=20, starts=3, max_iterations=3))
     assert solution.status is Status.ITERATION_LIMIT
@@ -190,7 +190,7 @@ def test_starts_may_be_rolled_out() -> None:
     assert [record.objective for record in solution.starts] == pytest.approx([12.0] * 3)
 
 
-def test_a_perturbed_start_whose_rollout_escapes_begins_with_its_courses() -> None:
+def test_a_perturbed_start_whose_rollout_diverges_starts_with_its_trajectories() -> None:
     """x' = x^2 + u from 1 is infinite after 1 s without control, and before 0.95 s with some perturbed ones."""
     effort = {"effort": Integral(lambda v: v["u"] ** 2)}
     phase = Phase(benchmark_problems.escaping(), tf=0.95, initial={"x": 1.0}, final={"x": 1.0}, integrals=effort)

@@ -27,7 +27,7 @@ def named(**settings: Any) -> tuple[str, int]:
         ({"degree": 2}, ("radau", 2)),
     ],
 )
-def test_the_automatic_scheme_is_the_one_that_the_other_settings_ask_for(
+def test_the_automatic_scheme_follows_from_the_other_settings(
     settings: dict[str, Any], scheme: tuple[str, int]
 ) -> None:
     assert named(**settings) == scheme
@@ -82,6 +82,6 @@ def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(name: str) -
         ({"refine": {"tolerance": 1e-5}}, r"refine must be a Refinement\(\.\.\.\), not \{'tolerance': 1e-05\}"),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_invalid_numbers_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Options(**settings)

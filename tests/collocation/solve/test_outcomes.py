@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("silent")
 # --- solved
 
 
-def test_solved_says_how_far_the_result_can_be_trusted():
+def test_the_message_of_a_solved_problem_has_its_accuracy():
     solution = collocation.solve(problems.block_move(), Options(intervals=10))
 
     assert solution.status is Status.SOLVED
@@ -86,7 +86,7 @@ def test_an_infinite_error_estimate_comes_with_the_warning_where_the_equations_a
     assert np.isin(np.round([begin, end], 6), np.round(solution.phases["motion"].times, 6)).all()
 
 
-def test_acceptable_names_the_residual_that_missed():
+def test_the_message_of_an_acceptable_solution_names_the_residual_above_the_tolerance():
     solution = solve(problems.cart_pole(), tolerance=1e-17, acceptable_tolerance=1e-6)
 
     assert solution.status is Status.ACCEPTABLE
@@ -98,7 +98,7 @@ def test_acceptable_names_the_residual_that_missed():
 # --- not solved
 
 
-def test_an_infeasible_problem_names_the_five_worst_constraints_with_times_and_what_is_on_its_bounds():
+def test_an_infeasible_problem_names_the_five_worst_constraints_with_times_and_the_variables_at_bounds():
     solution = solve(block(bounds={"u": (-1.0, 1.0)}), intervals=20)  # 4 N are needed
 
     assert solution.status is Status.LOCALLY_INFEASIBLE
@@ -158,7 +158,7 @@ def test_an_infeasible_path_constraint_is_named_with_its_limit_and_unit():
     assert "at most -1 m^2" in solution.message
 
 
-def test_the_limit_of_iterations_tells_the_residuals_and_how_to_go_on():
+def test_the_message_at_the_iteration_limit_has_the_residuals_and_the_way_to_continue():
     solution = solve(problems.cart_pole(), max_iterations=3)
 
     assert solution.status is Status.ITERATION_LIMIT
@@ -185,7 +185,7 @@ def test_the_time_limit_keeps_the_last_iterate():
     assert np.isfinite(solution.phase.values["angle"]).all()
 
 
-def test_a_failed_restoration_tells_worst_constraints_scaling_and_multipliers():
+def test_the_message_of_a_failed_restoration_has_worst_constraints_scaling_and_multipliers():
     # 160 million oscillations of the rate along the way: no step is as good as its derivatives promise, and rounding
     # errors decide whether the restoration fails or the steps become too small: by MUMPS it is the former
     solution = solve(motion(lambda s: s["u"] + 1e-2 * ca.sin(1e9 * s["x"])), max_iterations=300, compile="never")
@@ -225,7 +225,7 @@ def test_steps_that_become_too_small_stall():
     ],
     ids=["control", "time", "parameter"],
 )
-def test_a_search_without_bounds_diverges_and_names_what_grows(problem, named):
+def test_an_unbounded_problem_diverges_and_the_message_names_the_growing_variables(problem, named):
     solution = solve(problem, intervals=10)
 
     assert solution.status is Status.DIVERGING
@@ -402,7 +402,7 @@ def test_a_guess_that_is_the_optimum_remains_it():
     assert "not a minimum" not in solution.message
 
 
-def test_a_hessian_that_is_not_formed_finds_the_same_optimum():
+def test_the_limited_memory_hessian_leads_to_the_same_optimum():
     exact, updated = (solve(problems.cart_pole(), intervals=30, hessian=h, compile="never") for h in ("exact", "lbfgs"))
 
     assert updated.success
@@ -411,7 +411,7 @@ def test_a_hessian_that_is_not_formed_finds_the_same_optimum():
     assert updated.solver == "ipopt, lbfgs hessian, mumps"
 
 
-def test_a_solution_tells_times_versions_and_seed():
+def test_a_solution_has_times_versions_and_seed():
     solution = solve(problems.block_move(), intervals=5, seed=7)
 
     assert {"model", "build", "compile", "solve", "check"} <= set(solution.timing)
@@ -421,7 +421,7 @@ def test_a_solution_tells_times_versions_and_seed():
     assert solution.history["objective"][-1] == pytest.approx(solution.objective, rel=1e-6)
 
 
-def test_a_guess_is_a_guess_after_any_failure():
+def test_a_failed_solution_of_any_status_is_a_guess():
     failed = solve(motion(lambda s: ca.log(s["x"] - 2.0) + s["u"]), intervals=10)
 
     assert isinstance(Guess.from_solution(failed), Guess)

@@ -12,7 +12,7 @@ from designopt.collocation.solve.refine import finer_mesh, refine, too_coarse, w
 from designopt.collocation.statement.mesh import hermite_simpson, radau, trapezoidal
 
 
-def test_an_interval_is_divided_by_how_far_it_misses_the_tolerance() -> None:
+def test_an_interval_is_divided_by_the_ratio_of_its_error_to_the_tolerance() -> None:
     """n = clip(ceil((e / tol)^(1 / (d + 1))), 2, 5) parts; intervals that are fine enough stay as they are."""
     mesh = Mesh.uniform(radau(3), 5)
     errors = 1e-6 * np.array([0.5, 1.0, 1.1, 50.0, 1e9])
@@ -89,7 +89,7 @@ def test_a_round_that_is_stopped_is_the_result(stopped_at_second: list[Program])
     assert len(stopped_at_second) == 2
 
 
-def test_every_phase_is_refined_where_it_needs_it_alone() -> None:
+def test_only_the_coarse_intervals_of_each_phase_are_refined() -> None:
     """A block moves from rest to rest, then a pole swings up on a cart; only the second is not a cubic."""
     block, pole = benchmark_problems.block_move().phases[0], benchmark_problems.cart_pole().phases[0]
     phases = [replace(block, name="block"), replace(pole, name="pole", t0=None, tf=3.0)]
@@ -117,7 +117,7 @@ def test_a_round_begins_with_the_solution_before_it() -> None:
     assert solution.rounds[-1].iterations <= 2
 
 
-def test_refinement_that_reaches_its_rounds_leaves_a_usable_result_and_reports_it() -> None:
+def test_refinement_at_its_limit_of_rounds_has_a_usable_result_and_reports_the_limit() -> None:
     problem = benchmark_problems.cart_pole()
     solution = solve(problem, Options(degree=3, intervals=10, refine=Refinement(1e-6, rounds=1), check=False))
     assert solution.status is Status.MESH_UNRESOLVED
@@ -190,7 +190,7 @@ def test_refinement_gives_up_after_two_rounds_without_progress(monkeypatch: pyte
     assert len(solution.rounds) == 1 + 2
 
 
-def test_a_refinement_that_gives_up_names_three_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_refinement_names_three_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     module, estimated = sys.modules[finer_mesh.__module__], with_errors
 
     def alternating(problem: TrajectoryProblem, solution: Solution) -> Solution:

@@ -61,7 +61,7 @@ def run(options: Options, way: str) -> tuple[list[int], np.ndarray]:
 
 
 @pytest.mark.parametrize("options", [Options(intervals=INTERVALS), Options(scheme="radau", intervals=INTERVALS)])
-def test_steps_that_begin_with_the_solution_before_them_moved_on_take_fewer_iterations(options: Options) -> None:
+def test_a_start_from_the_shifted_previous_solution_takes_fewer_iterations(options: Options) -> None:
     cold, expected = run(options, "cold")
     moved, angles = run(options, "shifted")
 
@@ -91,7 +91,7 @@ def test_a_shift_moves_later_points() -> None:
     assert shifted(program, solution, 0).iterate.x.tolist() == solution.iterate.x.tolist()
 
 
-def test_rows_of_intervals_move_with_them() -> None:
+def test_multipliers_of_intervals_are_shifted_too() -> None:
     """Linear controls have one row for each interval."""
     options = Options(intervals=10, midpoint_control="linear")
     program = Program(benchmark_problems.cart_pole(), options)
@@ -102,7 +102,7 @@ def test_rows_of_intervals_move_with_them() -> None:
     np.testing.assert_array_equal(moved[rows[:-2]], solution.iterate.constraint_multipliers[rows[2:]])
 
 
-def test_what_cannot_be_moved_is_refused() -> None:
+def test_an_impossible_shift_is_refused() -> None:
     problem = benchmark_problems.block_move()
     uneven = Program(problem, meshes=[Mesh.at(radau(3), [0.0, 0.2, 1.0])])
     with pytest.raises(ValueError, match="needs equal intervals and one scheme"):

@@ -257,7 +257,7 @@ def test_a_local_optimum_with_pulses_is_left_through_one_with_a_penalty_on_rates
 
 
 @pytest.mark.parametrize("intervals", [20, 21])
-def test_a_right_control_with_a_pulse_is_kept_to_the_last_bit(intervals):
+def test_a_correct_control_with_a_pulse_remains_to_the_last_bit(intervals):
     def pulse(x):
         return ca.exp(-(((x - 0.5) / 0.03) ** 2))
 
@@ -279,7 +279,7 @@ def test_pulses_that_a_refinement_cannot_resolve_are_named():
     assert any(w.startswith("local_optimum: theta of motion jumps for single") for w in solution.warnings)
 
 
-def test_a_refinement_that_ends_in_a_worse_optimum_than_it_began_with_is_told():
+def test_a_warning_names_a_refinement_that_ends_in_a_worse_optimum():
     """A boat that starts right, and rounds that end elsewhere: as a refinement without a guess may."""
     problem = crossing(0.0, 2 * np.pi)
     right = Guess({"motion": sampled([0.0, 5.46], {"theta": [1.8, 4.2]})})
@@ -294,7 +294,7 @@ def test_a_refinement_that_ends_in_a_worse_optimum_than_it_began_with_is_told():
     assert f"the refined one has {late.objective:.6g}: a local" in warning
 
 
-def test_an_optimum_that_may_live_on_the_errors_of_its_mesh_is_doubted():
+def test_a_warning_names_an_optimum_that_may_exploit_the_errors_of_its_mesh():
     """Twenty intervals are too few for two headings that are a turn apart; a guess finds the right ones."""
     late = collocation.solve(crossing(-1.0, 8.0), Options(intervals=20))
     right = collocation.solve(crossing(-1.0, 8.0, guess={"theta": (1.8, 4.2)}))

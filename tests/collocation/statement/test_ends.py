@@ -191,7 +191,7 @@ def test_more_held_controls_than_there_is_freedom_for_are_named():
     assert "initial values of x, v, u of motion; final values of x, v, u of motion" in solution.message
 
 
-def test_the_search_begins_on_a_line_between_the_held_ends_of_a_control():
+def test_the_default_guess_is_a_line_between_the_held_ends_of_a_control():
     problem = moved()
     phase = replace(problem.phases[0], initial={"e": 0.2}, final={"e": 0.6})
     assert default_trajectory(phase).at(np.array([0.0, 0.5, 1.0]))["e"] == pytest.approx([0.2, 0.4, 0.6])

@@ -42,7 +42,7 @@ def problem(**more: Any) -> TrajectoryProblem:
 
 
 @pytest.mark.parametrize("scheme", ["hermite_simpson", "radau", "trapezoidal"])
-def test_outputs_come_back_with_the_values_of_a_solution(scheme, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_outputs_are_among_the_values_of_a_solution(scheme, tmp_path) -> None:  # type: ignore[no-untyped-def]
     solution = solve(problem(), Options(scheme=scheme, intervals=10))
     values = solution.phase.values
     assert values["power"][1:] == pytest.approx((values["u"] * values["v"])[1:], abs=1e-9)

@@ -239,7 +239,7 @@ X = Constraint(lambda s: s["x"], 0.0)
         (through(), {"scheme": "hermite_simpson"}, "use radau"),
     ],
 )
-def test_samples_that_make_no_sense_are_refused(problem, options, message) -> None:
+def test_invalid_samples_are_refused(problem, options, message) -> None:
     with pytest.raises(ProblemError, match=message):
         solve(problem, Options(intervals=5, **options))
 

@@ -348,7 +348,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize(("problem", "message"), NUMBERS.values(), ids=NUMBERS)
-def test_numbers_that_make_no_sense_are_refused(problem, message):
+def test_invalid_numbers_are_refused(problem, message):
     status, text = refusal(problem)
 
     assert status in ("bad_bounds", "bad_statement")
@@ -356,14 +356,14 @@ def test_numbers_that_make_no_sense_are_refused(problem, message):
 
 
 @pytest.mark.parametrize("limits", [(math.nan, 1.0), (2.0, 1.0), (math.inf, math.inf)])
-def test_limits_that_make_no_sense_are_refused_when_the_problem_is_solved(limits):
+def test_invalid_limits_are_refused_when_the_problem_is_solved(limits):
     problem = replace(BLOCK, constraints={"c": Constraint(lambda e: e.final["x"], *limits)})
 
     with pytest.raises(ProblemError, match=r"^constraints\.c: "):
         Program(problem, Options(intervals=5)).solve()
 
 
-def test_a_signal_with_numbers_that_make_no_sense_is_refused():
+def test_a_signal_with_invalid_numbers_is_refused():
     with pytest.raises(ValueError, match="times of a signal must increase"):
         Signal(np.array([0.0, 0.0]), np.zeros(2))
     with pytest.raises(ValueError, match="all its numbers must be finite"):
@@ -563,7 +563,7 @@ def test_a_phase_has_a_system_a_name_and_an_end(changes, text):
         ({"meshes": 3}, "meshes: are 3: give a list with a Mesh for each phase"),
     ],
 )
-def test_a_solve_takes_things_of_its_kinds_only(do, arguments, text):
+def test_a_solve_refuses_arguments_of_wrong_types(do, arguments, text):
     with pytest.raises(ProblemError, match=text):
         do(**{"problem": BLOCK, **arguments})
 

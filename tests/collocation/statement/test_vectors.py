@@ -174,7 +174,7 @@ def test_mismatches_of_a_vector_are_reported(changes, message):
         (lambda: Vector("v", ("left knee",), ""), "'v_left knee' is not a valid name"),
     ],
 )
-def test_tables_and_vectors_that_make_no_sense_are_refused(make, message):
+def test_invalid_tables_and_vectors_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 

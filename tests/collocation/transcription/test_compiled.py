@@ -11,7 +11,7 @@ from small_motions import unending
 
 from designopt.collocation import Options, Program, Status
 from designopt.collocation.interior import functions
-from designopt.collocation.solve.search import SOLVES
+from designopt.collocation.solve.solver import SOLVES
 from designopt.collocation.transcription.functions.functions import state, with_compiled
 from designopt.dynamics.compile import CompilerError, find_compiler
 
@@ -40,7 +40,7 @@ def test_a_program_of_a_small_model_is_compiled_as_a_whole_and_keeps_its_bits(na
     program = Program(problem, Options(intervals=5, compile="always"))
     interpreted, compiled = program.solve(), program.solve()
 
-    assert program._search._interior.functions.calls is not None
+    assert program._solver._interior.functions.calls is not None
     assert compiled.iterations == interpreted.iterations
     np.testing.assert_array_equal(compiled.iterate.x, interpreted.iterate.x)
     np.testing.assert_array_equal(compiled.iterate.constraint_multipliers, interpreted.iterate.constraint_multipliers)
@@ -50,7 +50,7 @@ def test_a_program_of_a_small_model_is_compiled_as_a_whole_and_keeps_its_bits(na
 def test_a_program_is_compiled_when_it_has_been_solved_often(monkeypatch):
     monkeypatch.setitem(SOLVES, "auto", 2)
     program = Program(benchmark_problems.block_move(), Options(intervals=5))
-    compiled = [program.solve() and program._search._interior.functions.calls is not None for _ in range(3)]
+    compiled = [program.solve() and program._solver._interior.functions.calls is not None for _ in range(3)]
 
     assert compiled == [False, False, True]
 
@@ -74,7 +74,7 @@ def test_a_solve_with_compiled_functions_ends_at_its_time_limit():
     program = Program(unending(), Options(compile="always", time_limit=0.3, max_iterations=10**6))
     statuses = [program.solve().status for _ in range(2)]
 
-    assert program._search._interior.functions.calls is not None
+    assert program._solver._interior.functions.calls is not None
     assert statuses == 2 * [Status.TIME_LIMIT]
 
 

@@ -112,7 +112,7 @@ def test_constraints_and_ranges_of_times_may_have_other_numbers():
     assert fixed.phase.tf == 0.5
 
 
-def test_what_solves_of_one_problem_share_is_computed_once_and_again_for_another_one(monkeypatch):
+def test_the_common_data_of_solves_is_computed_once_per_problem(monkeypatch):
     counts = {"boxes": 0, "initial_point": 0}
 
     def counted(name):
@@ -140,7 +140,7 @@ def test_what_solves_of_one_problem_share_is_computed_once_and_again_for_another
     assert counts == {"boxes": 2, "initial_point": 3}
 
 
-def test_a_start_of_a_phase_is_asked_for_in_every_solve():
+def test_the_start_of_a_phase_is_computed_in_every_solve():
     starts = []
 
     def start(parameters, rng):

@@ -12,11 +12,11 @@ from designopt.plugin import InputFile, Unusable
 NAMES = frozenset({"time", "activations", "notes"})
 
 
-def without_row(file, row):
-    """The file without one of its rows of numbers."""
+def without_rows(file, row, count=1, name="short.csv"):
+    """The file without some of its rows of numbers, from `row` on."""
     lines = file.content.decode().splitlines()
     first = next(i for i, line in enumerate(lines) if line and line[0].isdigit())
-    return InputFile("short.csv", "\n".join([*lines[: first + row], *lines[first + row + 1 :]]).encode())
+    return InputFile(name, "\n".join([*lines[: first + row], *lines[first + row + count :]]).encode())
 
 
 def with_close_row(file):
@@ -31,7 +31,7 @@ def test_a_motion_without_one_row_has_the_activations_of_the_whole_one(row):
     walk = bundled_file("walking_leg.csv")
     model = StaticSharing(cutoff=6.0, reserve=5.0)
     outputs, arrays = model.evaluate({}, {}, NAMES)
-    short, result = model.evaluate({}, {"motion": without_row(walk, row)}, NAMES)
+    short, result = model.evaluate({}, {"motion": without_rows(walk, row)}, NAMES)
     assert result["time"] == pytest.approx(arrays["time"], abs=1e-9)
     assert np.nanmax(np.abs(result["activations"] - arrays["activations"])) < 0.02
     assert short["peak_activation"] == pytest.approx(outputs["peak_activation"], abs=0.01)
@@ -41,7 +41,7 @@ def test_a_motion_without_one_row_has_the_activations_of_the_whole_one(row):
 def test_wires_follow_a_motion_without_one_row_as_the_whole_one():
     model = WireSharingModel(cutoff=6.0, reserve=5.0)
     outputs, _ = model.evaluate({}, {})
-    short, _ = model.evaluate({}, {"motion": without_row(bundled_file("wire_arm.csv"), 20)})
+    short, _ = model.evaluate({}, {"motion": without_rows(bundled_file("wire_arm.csv"), 20)})
     assert short["peak_activation"] == pytest.approx(outputs["peak_activation"], abs=0.01)
     assert short["mean_cost"] == pytest.approx(outputs["mean_cost"], rel=0.01)
 
@@ -69,9 +69,7 @@ def test_repeated_times_are_refused_with_file_and_row():
 def test_frames_in_a_gap_of_the_net_moments_have_no_answer():
     """A spline over 20 missing rows would invent them; the motion itself has its own file."""
     walk = bundled_file("walking_leg.csv")
-    lines = walk.content.decode().splitlines()
-    first = next(i for i, line in enumerate(lines) if line and line[0].isdigit())
-    moments = InputFile("moments.csv", "\n".join([*lines[: first + 20], *lines[first + 40 :]]).encode())
+    moments = without_rows(walk, 20, 20, "moments.csv")
     _, arrays = StaticSharing(reserve=5.0).evaluate({}, {"motion": walk, "moments": moments}, frozenset({"status"}))
     assert np.flatnonzero(arrays["status"] == 120).tolist() == list(range(20, 40))
     with pytest.raises(Unusable, match="has no net moment"):
@@ -80,13 +78,11 @@ def test_frames_in_a_gap_of_the_net_moments_have_no_answer():
 
 def test_the_remarks_of_a_check_name_resampling_gaps_and_assumed_units():
     walk = bundled_file("walking_leg.csv")
-    lines = walk.content.decode().splitlines()
-    first = next(i for i, line in enumerate(lines) if line and line[0].isdigit())
-    moments = InputFile("moments.csv", "\n".join([*lines[: first + 20], *lines[first + 40 :]]).encode())
-    conditions = {"motion": without_row(walk, 10), "moments": moments}
+    moments = without_rows(walk, 20, 20, "moments.csv")
+    conditions = {"motion": without_rows(walk, 10), "moments": moments}
     for model in (StaticSharing(cutoff=6.0), DynamicSharingModel(cutoff=6.0)):
         remarks = " ".join(model.remarks(conditions))
         assert "short.csv: the times are not evenly spaced" in remarks
         assert "moments.csv: no rows between" in remarks
-    remarks = " ".join(WireSharingModel(cutoff=6.0).remarks({"motion": without_row(bundled_file("wire_arm.csv"), 20)}))
+    remarks = " ".join(WireSharingModel(cutoff=6.0).remarks({"motion": without_rows(bundled_file("wire_arm.csv"), 20)}))
     assert "short.csv: the times are not evenly spaced" in remarks

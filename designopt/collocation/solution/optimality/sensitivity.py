@@ -51,17 +51,11 @@ def data_sensitivity(
     ):
         point, count = problem_functions.points[i], len(phase_layout.point)
         nc, ns = len(phase_values.constants), point.signals.numel()
-        fractions = phase_layout.mesh.fractions[phase_layout.mesh.first :]
-        weights = phase_layout.mesh.weights[phase_layout.mesh.first :]
-        theta = x[phase_layout.theta]
-        constants = np.tile(phase_values.constants[:, None], count)
-        gradient = np.asarray(
-            of_points[i].map(count)(
-                x[phase_layout.point].T, np.tile(theta[:, None], count), constants, phase_values.signals.T,
-                fractions[None, :],
-                multipliers.by_point(transcription, i).T, weights[None, :],
-            ), float,
-        ).reshape(nc + ns, count)  # fmt: skip
+        arguments = phase_layout.arguments(x, phase_values.constants, phase_values.signals)
+        fractions = arguments[-1][0]
+        weights = phase_layout.mesh.weights[None, phase_layout.mesh.first :]
+        of_rows = multipliers.by_point(transcription, i).T
+        gradient = np.asarray(of_points[i].map(count)(*arguments, of_rows, weights), float).reshape(nc + ns, count)
         for sample, at in zip(problem_functions.samples, transcription.layout.samples, strict=True):
             if sample.phase == i:
                 gradient = np.hstack(

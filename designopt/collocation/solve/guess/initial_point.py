@@ -1,4 +1,4 @@
-"""Initial point of the search: a guess, completed where necessary."""
+"""Initial point of a solve: a guess, completed where necessary."""
 
 from __future__ import annotations
 
@@ -41,6 +41,18 @@ def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, befor
     return SampledTrajectory(np.array([0.0, 1.0]), values, t0, tf)
 
 
+def guessed_parameters(problem: TrajectoryProblem, guess: Guess) -> dict[str, float]:
+    """The parameters of `guess`, else of the problem's own guess, else the middle of their ranges."""
+    middles = {name: middle(limits) for name, limits in problem.parameter_ranges.items()}
+    return {**middles, **problem.guess, **guess.parameters}
+
+
+def within_ranges(problem: TrajectoryProblem, guess: Guess) -> dict[str, float]:
+    """The guessed parameters, clipped to their ranges."""
+    values = guessed_parameters(problem, guess)
+    return {name: float(np.clip(values[name], *limits)) for name, limits in problem.parameter_ranges.items()}
+
+
 def _default_times(phase: Phase, before: float) -> tuple[float, float]:
     tf = middle(phase.tf_range)
     if phase.t0_range is None:
@@ -60,11 +72,9 @@ def initial_point(
     """
     point = np.zeros(layout.size)
     _check(problem, guess)
-    first = {**problem.guess, **guess.parameters}
+    parameters = within_ranges(problem, guess)
     for name, index in layout.parameters.items():
-        box = (boxes.low[index], boxes.high[index])
-        point[index] = np.clip(first.get(name, middle(box)), *box)
-    parameters = {name: float(point[index]) for name, index in layout.parameters.items()}
+        point[index] = parameters[name]
     before = 0.0
     for i, (phase, phase_layout) in enumerate(zip(problem.phases, layout.phases, strict=True)):
         phase_guess = guess.phases.get(phase.name)

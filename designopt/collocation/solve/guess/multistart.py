@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.solution.solution import Solution, StartRecord, Status
-from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
+from designopt.collocation.solve.guess.initial_point import default_trajectory, guessed_parameters
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.scaling import WIDEST
@@ -62,10 +62,8 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
     of a solve) are replaced by the default.
     """
     guess = guess or Guess()
-    first = {**problem.guess, **guess.parameters}
-    parameters = {}
-    for name, limits in problem.parameter_ranges.items():
-        parameters[name] = _random_number(limits, first.get(name, middle(limits)), rng)
+    values = guessed_parameters(problem, guess)
+    parameters = {name: _random_number(limits, values[name], rng) for name, limits in problem.parameter_ranges.items()}
     phases: dict[str, PhaseGuess] = {}
     before = 0.0
     for phase in problem.phases:

@@ -1,4 +1,4 @@
-"""Rollout: a guess that is the motion caused by its controls."""
+"""Rollout: a guess whose states are the motion that its controls cause."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.collocation.solution.verification.equations import data_at, explicit_rates, integrate
-from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
+from designopt.collocation.solve.guess.initial_point import default_trajectory, within_ranges
 from designopt.collocation.statement.guess import Guess, SampledTrajectory
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
@@ -22,17 +22,14 @@ FARTHEST = 1e6
 
 
 def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
-    """`guess` with the states caused by its controls, from its initial states; omitted parts are the default's.
+    """`guess` with the states that its controls cause from its initial states; omitted parts are those of the default.
 
-    Fixed initial states are kept; those in neither the problem nor the guess are the final ones of the previous phase,
-    if it has them. Final states and bounds may be violated. Raises `ProblemError` (bad_guess) for a motion that
+    Fixed initial states remain. Initial states in neither the problem nor the guess are the final ones of the previous
+    phase, if it has them. Final states may violate their bounds. Raises `ProblemError` (bad_guess) for a motion that
     diverges.
     """
     guess = guess or Guess()
-    parameters = {}
-    for name, limits in problem.parameter_ranges.items():
-        first = {**problem.guess, **guess.parameters}.get(name, middle(limits))
-        parameters[name] = float(np.clip(first, *limits))
+    parameters = within_ranges(problem, guess)
     phases: dict[str, SampledTrajectory] = {}
     last: dict[str, float] = {}
     before = 0.0

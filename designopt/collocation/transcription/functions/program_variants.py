@@ -36,7 +36,7 @@ def check_expressions(functions: ProblemFunctions, problem: TrajectoryProblem) -
     if _names(before) != _names(problem):
         return
     for table in ("terms", "figures"):
-        _check_names(table, list(getattr(before, table)), list(getattr(problem, table)))
+        check_names_of(table, list(getattr(before, table)), list(getattr(problem, table)))
     for built_phase, phase, point in zip(before.phases, problem.phases, functions.points, strict=True):
         _check_phase(functions, built_phase, phase, point)
     after = _functions(problem, before)
@@ -62,7 +62,8 @@ def _names(problem: TrajectoryProblem) -> list[Any]:
     return [phases, [n for n, c in problem.constraints.items() if not is_added(c)]]
 
 
-def _check_names(position: str, before: Sequence[str], after: Sequence[str]) -> None:
+def check_names_of(position: str, before: Sequence[str], after: Sequence[str]) -> None:
+    """Raises `ProblemError` (bad_statement) if a variant has other names than the problem of the program."""
     if before != after:
         text = f"{', '.join(after) or 'none'} were {', '.join(before) or 'none'} when the program was built"
         raise ProblemError("bad_statement", position, f"{text}: build it again")
@@ -85,7 +86,7 @@ def _check_phase(built_functions: ProblemFunctions, built_phase: Phase, phase: P
     if not is_same_system:
         for table in TABLES:
             before, after = ([v.name for v in getattr(s, table)] for s in (built_phase.system, phase.system))
-            _check_names(f"{phase.name}: {table} of the system", before, after)
+            check_names_of(f"{phase.name}: {table} of the system", before, after)
     # times and data may be other numbers, or numbers instead of ranges: the expressions are the same
     with_stated_numbers = replace(phase, t0=built_phase.t0, tf=built_phase.tf, data=built_phase.data)
     variant_point = CollocationPoint(with_stated_numbers, residual=point.form is not None)

@@ -38,7 +38,6 @@ class SamplePoint:
 
     def __init__(self, phase: int, point: CollocationPoint, kind: str, name: str, number: int = -1) -> None:
         self.phase, self.kind, self.name, self.number = phase, kind, name, number
-        self.phase_statement = point.phase
         entry = point.phase.integrals[name] if kind == "sum" else point.phase.samples[name]
         assert entry.at is not None
         self.where = f"{point.phase.name}: {'integrals' if kind == 'sum' else 'samples'}.{name}"

@@ -100,14 +100,18 @@ def assumed_size(result: Result) -> str:
     return f" (±{number(100.0 * ASSUMED)} % assumed)" if tolerances is not None and tolerances.assumed else ""
 
 
+def _fragile_recommendation(result: Result) -> ToleranceResults | None:
+    """The designs with neighbours, if limits are violated by too many neighbours of the recommended one; else None."""
+    recommendation, near = result.recommended(), result.tolerated()
+    index = near.index_of(recommendation[1]) if near is not None and recommendation is not None else None
+    is_fragile = near is not None and index is not None and near.share[index] < ENOUGH
+    return near if is_fragile and result.problem.constraints else None
+
+
 def without_robust_choice(result: Result) -> list[str]:
     """A clause on the rule that looks for more robust designs, if neighbours of the recommended one violate limits and
     no rule of choice does; else none."""
-    recommendation, near = result.recommended(), result.tolerated()
-    index = near.index_of(recommendation[1]) if near is not None and recommendation is not None else None
-    if near is None or index is None or near.share[index] >= ENOUGH or not result.problem.constraints:
-        return []
-    if any(choice.method == "robust" for choice in result.study.choose):
+    if _fragile_recommendation(result) is None or any(choice.method == "robust" for choice in result.study.choose):
         return []
     return ["'report: {choose: [robust]}' looks for a design whose neighbours satisfy the limits"]
 
@@ -174,9 +178,8 @@ def _comparison(result: Result, values: Floats, others: Floats, selected: Mask) 
 def robust_baseline(result: Result) -> list[str]:
     """A clause on the designs of the baseline whose neighbours satisfy the limits, if those of the recommended design
     do not; else none."""
-    recommendation, near = result.recommended(), result.tolerated()
-    index = near.index_of(recommendation[1]) if near is not None and recommendation is not None else None
-    if near is None or index is None or near.share[index] >= ENOUGH or not result.problem.constraints:
+    near = _fragile_recommendation(result)
+    if near is None:
         return []
     index_of = {name: near.index_of(row) for name, row in result.baseline.items() if result.outcomes.feasible[row]}
     robust = [

@@ -76,6 +76,15 @@ def ends_apart(result: Result) -> list[str]:
     return [f"{text}; {way}" for text in ends if FAR_APART in text]
 
 
+def _spent_budget(result: Result, least: int = 0) -> int | None:
+    """The budget of the last stage, if its search used it up and has at least so many designs; else None."""
+    stage = result.study.stages[-1] if result.study.stages else None
+    budget = None if stage is None or stage.baseline else stage.budget.evaluations
+    if stage is None or budget is None or len(result.designs_of(stage.name)) < max(budget, least):
+        return None
+    return budget
+
+
 def _with_twice(result: Result, budget: int) -> str:
     """The advice to continue the last stage with twice its `budget`."""
     option = budget_option(result.study.stages, result.study.stages[-1].name, 2 * budget)
@@ -86,12 +95,10 @@ def still_improving(result: Result) -> list[str]:
     """A clause if the best feasible value of an objective improved in the last tenth of the designs of a search that
     used up its budget."""
     outcomes, objectives = result.outcomes, result.problem.objectives
-    stages = [stage for stage in result.study.stages if not stage.baseline]
-    if not objectives or not stages:
+    budget = _spent_budget(result, _MIN_DESIGNS)
+    if not objectives or budget is None:
         return []
-    budget, rows = stages[-1].budget.evaluations, result.designs_of(stages[-1].name)
-    if budget is None or len(rows) < max(budget, _MIN_DESIGNS):
-        return []
+    rows = result.designs_of(result.study.stages[-1].name)
     rows = rows[rows >= 0]  # without incomplete designs
     number_before = len(rows) - round(_LAST_SHARE * len(rows))
     last = np.setdiff1d(rows[number_before:], rows[:number_before])
@@ -120,16 +127,13 @@ def not_converged(result: Result) -> list[str]:
     A run of it that converges proposes designs whose objectives become equal: the better half of `_CLOSE` feasible ones
     in a row is then within `_APART` of the best.
     """
-    stages, outcomes = [stage for stage in result.study.stages if not stage.baseline], result.outcomes
-    if (
-        not stages
-        or stages[-1].solver.plugin.name != "cma_es"
-        or any(p.kind != "real" for p in result.problem.space.free)
-    ):
+    outcomes, budget = result.outcomes, _spent_budget(result, _MIN_DESIGNS)
+    if budget is None or any(p.kind != "real" for p in result.problem.space.free):
         return []
-    rows, budget = result.designs_of(stages[-1].name), stages[-1].budget.evaluations
-    if budget is None or len(rows) < max(budget, _MIN_DESIGNS):
+    stage = result.study.stages[-1]
+    if stage.solver.plugin.name != "cma_es":
         return []
+    rows = result.designs_of(stage.name)
     rows = rows[rows >= 0]
     values = outcomes.objectives[rows[outcomes.feasible[rows]], 0]
     if len(values) < 2 * _CLOSE:
@@ -140,25 +144,22 @@ def not_converged(result: Result) -> list[str]:
         return []
     distance = f"at least {number(100.0 * (nearest - best) / abs(best), 2)} %" if best else "far"
     return [
-        f"{stages[-1].name} has not converged: half of any {_CLOSE} designs in a row are"
+        f"{stage.name} has not converged: half of any {_CLOSE} designs in a row are"
         f" {distance} worse than the best; {_with_twice(result, budget)}"
     ]
 
 
 def gain_expected(result: Result) -> list[str]:
     """A clause if the processes of the solver gp expect a gain of more than `_EXPECTED` at the end of its budget."""
-    stages = [stage for stage in result.study.stages if not stage.baseline]
-    budget = stages[-1].budget.evaluations if stages else None
-    if budget is None or len(result.designs_of(stages[-1].name)) < budget:
-        return []
-    expectation = expected_gain(result)
-    if expectation is None or expectation[0] <= _EXPECTED:
+    budget = _spent_budget(result)
+    expectation = None if budget is None else expected_gain(result)
+    if budget is None or expectation is None or expectation[0] <= _EXPECTED:
         return []
     share, reference = expectation
     way = "raise the budget" if result.made_elsewhere else _with_twice(result, budget)
     return [
-        f"{stages[-1].name} is not finished: the next design is expected to gain {number(100.0 * share, 2)} % of"
-        f" {reference}; {way}"
+        f"{result.study.stages[-1].name} is not finished: the next design is expected to gain"
+        f" {number(100.0 * share, 2)} % of {reference}; {way}"
     ]
 
 

@@ -173,7 +173,7 @@ def _fit(phase: PhaseSolution, fit: Fit) -> dict[str, Any]:
                   hover="%{x:.4~g} s: <b>%{y:.5~g}</b>")
         )  # fmt: skip
         rows.append((name, phase.units.get(name, ""), traces))
-    return stacked(rows, "time [s]")
+    return stacked(rows)
 
 
 def _residuals(phase: PhaseSolution, fit: Fit) -> dict[str, Any]:
@@ -185,4 +185,4 @@ def _residuals(phase: PhaseSolution, fit: Fit) -> dict[str, Any]:
         marker = {"size": 4, "color": category(j)}
         traces.append(trace(fit.times, values, mode="markers", marker=marker, hover="%{x:.4~g} s: <b>%{y:.3~g}</b>"))
         rows.append((f"residual of {name}", "", traces))
-    return stacked(rows, "time [s]")
+    return stacked(rows)

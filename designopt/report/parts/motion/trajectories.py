@@ -258,16 +258,14 @@ def choosable(
     return Figure(title, plots[0], height=height, choices=choices, variants=variants, note=note)
 
 
-def stacked(
-    rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: str, least: Sequence[float] = ()
-) -> dict[str, Any]:
-    """Plots one above the other over one axis: (name, unit, traces) each. Changes below `least`, one per plot, are
+def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], least: Sequence[float] = ()) -> dict[str, Any]:
+    """Plots one above the other over time: (name, unit, traces) each. Changes below `least`, one per plot, are
     errors."""
     m = len(rows)
     domains = above(m, 0.25 / m)
     data: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
-    axes: dict[str, Any] = {"xaxis": axis(x_title, anchor=f"y{m}" if m > 1 else "y")}
+    axes: dict[str, Any] = {"xaxis": axis("time [s]", anchor=f"y{m}" if m > 1 else "y")}
     for j, (name, unit, traces) in enumerate(rows):
         suffix = "" if j == 0 else str(j + 1)
         values = [np.asarray(trace["y"], dtype=float) for trace in traces]
@@ -322,7 +320,7 @@ def _values_to_draw(phases: Sequence[PhaseSolution], names: Sequence[str]) -> di
             limits = _limits(times, *phase.bounds[name], all_values)
             traces += [*limits, line(times, values[name], category(j)), dots]
         rows.append((name, unit, traces))
-    return _with_changes(stacked(rows, "time [s]"), phases)
+    return _with_changes(stacked(rows), phases)
 
 
 def _with_changes(plot: dict[str, Any], phases: Sequence[PhaseSolution]) -> dict[str, Any]:
@@ -348,7 +346,7 @@ def _path(phases: Sequence[PhaseSolution], names: Sequence[str]) -> dict[str, An
                 low, high = phase.path_limits.get(name, (-np.inf, np.inf))
                 traces += [*_limits(times, low, high, all_values), line(times, values, category(j))]
         rows.append((name, "", traces))
-    return _with_changes(stacked(rows, "time [s]"), phases) if rows else {"data": [], "layout": {}}
+    return _with_changes(stacked(rows), phases) if rows else {"data": [], "layout": {}}
 
 
 def _costates(phases: Sequence[PhaseSolution], names: Sequence[str], unit: str) -> dict[str, Any]:
@@ -362,7 +360,7 @@ def _costates(phases: Sequence[PhaseSolution], names: Sequence[str], unit: str) 
                 traces.append(line(phase.times[is_finite], values[is_finite], category(j)))
         by = next((phase.units.get(name, "") for phase in phases if name in phase.costates), "")
         rows.append((name, per(unit, by), traces))
-    return _with_changes(stacked(rows, "time [s]", _costate_errors(phases, names)), phases)
+    return _with_changes(stacked(rows, _costate_errors(phases, names)), phases)
 
 
 def _costate_errors(phases: Sequence[PhaseSolution], names: Sequence[str]) -> list[float]:

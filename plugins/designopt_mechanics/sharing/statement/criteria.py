@@ -116,6 +116,22 @@ def criterion_of(values: Mapping[str, Any], linear: float, tie_break: float) -> 
     return CRITERIA[values["criterion"]](float(values["exponent"]), linear, tie_break)
 
 
+def optimal_forces(forces: Floats) -> Floats:
+    """A copy of the optimal forces (m,) of reserves. Raises `ValueError` unless they are finite and not negative."""
+    copy = np.array(forces, dtype=np.float64)
+    if copy.ndim != 1 or not np.isfinite(copy).all() or (copy < 0).any():
+        raise ValueError("optimal forces of reserves must be finite and not negative, one for each row")
+    return copy
+
+
+def check_band(band: tuple[float, float] | None, *, free_scale: bool) -> None:
+    """Raises `ValueError` for a `band` around signals that is empty or has no fixed scale."""
+    if band is not None and not band[0] <= band[1]:
+        raise ValueError(f"the band from {band[0]:g} to {band[1]:g} is empty")
+    if band is not None and free_scale:
+        raise ValueError("a band needs a fixed scale: with a free one it would move while the scale is found")
+
+
 @dataclass(frozen=True, eq=False)
 class Reserves:
     """Drives that help where muscles cannot: ``optimal * r`` acts on a row at the cost ``weight |r|^p``.
@@ -129,10 +145,7 @@ class Reserves:
     p: float = 2.0
 
     def __post_init__(self) -> None:
-        optimal = np.array(self.optimal, dtype=np.float64)
-        object.__setattr__(self, "optimal", optimal)
-        if optimal.ndim != 1 or not np.isfinite(optimal).all() or (optimal < 0).any():
-            raise ValueError("optimal forces of reserves must be finite and not negative, one for each row")
+        object.__setattr__(self, "optimal", optimal_forces(self.optimal))
         if not 0.0 < self.weight < np.inf:
             raise ValueError(f"the weight of reserves is {self.weight:g}; it must be positive and finite")
         if self.p != 1.0 and not 2.0 <= self.p < np.inf:
@@ -160,10 +173,7 @@ class Tracking:
             raise ValueError("signals have the shape (frames, muscles) and must be finite, or NaN where there is none")
         if not 0.0 <= self.weight < np.inf:
             raise ValueError(f"the weight of tracking is {self.weight:g}; it must be finite and not negative")
-        if self.band is not None and not self.band[0] <= self.band[1]:
-            raise ValueError(f"the band from {self.band[0]:g} to {self.band[1]:g} is empty")
-        if self.band is not None and self.free_scale:
-            raise ValueError("a band needs a fixed scale: with a free one it would move while the scale is found")
+        check_band(self.band, free_scale=self.free_scale)
 
 
 @dataclass(frozen=True, eq=False)

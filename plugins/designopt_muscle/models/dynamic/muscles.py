@@ -13,7 +13,7 @@ from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_muscle.dynamic_sharing.muscles import DynamicMuscles
 from designopt_muscle.geometry.geometry import muscle_geometry
-from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.errors import readable
 from designopt_muscle.models.trial import Trial
 
 #: Least activation and excitation where the model has a smaller one.
@@ -60,14 +60,11 @@ def fibre_lengths(file: InputFile, track: Mapping[str, str], muscles: tuple[str,
     NaN without a measurement. Raises `TrialError` for missing columns and muscles without a row within the times.
     """
     lengths = np.full((len(time), len(muscles)), np.nan)
-    try:
+    with readable(file):
         table = read_table(file)
         for muscle, column in track.items():
             values = linear_values(table.time, table.column(column), time)
             if not np.isfinite(values).any():
                 raise RecordingError(f"the fibre of '{muscle}' has no length within the motion")
             lengths[:, muscles.index(muscle)] = values
-    except RecordingError as error:
-        message = str(error)
-        raise TrialError(message if message.startswith(file.name) else f"{file.name}: {message}") from None
     return lengths

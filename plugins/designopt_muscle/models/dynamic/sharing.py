@@ -17,7 +17,6 @@ from designopt.collocation import TrajectoryProblem
 from designopt.collocation.statement.mesh import SchemeName
 from designopt.plugin import Declaration, Diverged, InputFile, InvalidDesign, InvalidSetting, Unusable, model
 from designopt.plugin import Quantity as Q
-from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.dynamic_sharing.equations import DynamicTrial
 from designopt_muscle.dynamic_sharing.information import information
 from designopt_muscle.dynamic_sharing.problem import problem
@@ -37,6 +36,7 @@ from designopt_muscle.models.dynamic.frames import MeshFrames
 from designopt_muscle.models.dynamic.muscles import dynamic_muscles, fibre_lengths
 from designopt_muscle.models.emg import MeasuredActivity, read_activity
 from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.muscle_names import check_muscles, read_muscle_model
 from designopt_muscle.models.sharing_files import as_mistakes
 from designopt_muscle.models.sharing_inputs import SharingScenario
 from designopt_muscle.models.trial import Trial, TrialFrames, bundled_file, read_trial, recorded_times, trial_notes
@@ -144,12 +144,7 @@ class DynamicSharingModel:
 
     def check(self) -> None:
         """Read the model before the run. Raises `InvalidSetting` for an unusable file and unknown names."""
-        try:
-            skeleton = read_model(self._skeleton.content)
-        except ModelError as error:
-            raise InvalidSetting("model", f"{self._skeleton.name}: {error}") from None
-        if not skeleton.muscles:
-            raise InvalidSetting("model", f"{self._skeleton.name}: has no muscle")
+        skeleton = read_muscle_model(self._skeleton)
         if self.assisted is not None and self.assisted not in skeleton.free:
             raise InvalidSetting("assisted", f"'{self.assisted}' is not a free coordinate ({', '.join(skeleton.free)})")
         muscles = tuple(m.name for m in skeleton.muscles)
@@ -158,9 +153,7 @@ class DynamicSharingModel:
         muscle_lists += [("synergies", list(weights)) for weights in (self.synergies or {}).values()]
         muscle_lists += [("factors", factor.muscles) for factor in self.factors.values()]
         for setting, names in muscle_lists:
-            for name in names:
-                if name not in muscles:
-                    raise InvalidSetting(setting, f"'{name}' is not a muscle{nearest_or_all(name, sorted(muscles))}")
+            check_muscles(setting, names, muscles)
         for command, weights in (self.synergies or {}).items():
             if not any(weights.values()):
                 raise InvalidSetting("synergies", f"'{command}' moves no muscle")

@@ -1,15 +1,15 @@
-/* The search as a whole: where it begins, the barrier, when it ends. */
+/* The iterations: initial iterate, barrier parameter, termination. */
 
 static const double KAPPA_EPSILON = 10.0, KAPPA_MU = 0.2, THETA_MU = 1.5, MIN_TAU = 0.99, KAPPA_SIGMA = 1e10;
 static const double S_MAX = 100.0, RUNS_AWAY = 1e10;
-/* Larger barriers are left at the multiple `kappa_early` of them: steps to their minimum are lost. The last ones are left
-   at KAPPA_EPSILON, which decides the last digits. */
+/* Larger barrier parameters are reduced at the multiple `kappa_early` of them, because steps to their exact minimum do
+   not help. Smaller ones are reduced at KAPPA_EPSILON, which determines the last digits. */
 static const double LARGE_BARRIER = 1e-5;
-/* Length of a short step, in scaled variables: a quarter of the range. */
+/* Maximum length of a short step, in scaled variables: a quarter of the range. */
 static const double SHORT_STEP = 0.5;
 enum { PATIENCE = 15 };
-/* Without the scales of cost and equations nothing may be violated by more than this (IPOPT's constr_viol_tol,
-   dual_inf_tol and compl_inf_tol, and those of its acceptable level): a small scale hides what is missed. */
+/* Maximum violations without the scales of cost and equations, because small scales hide large violations (IPOPT's
+   constr_viol_tol, dual_inf_tol and compl_inf_tol, and those of its acceptable level). */
 static const double UNSCALED_ROWS = 1e-4, UNSCALED_DUAL = 1.0, UNSCALED_COMPLEMENTARITY = 1e-4;
 static const double ACCEPTABLE_ROWS = 1e-2, ACCEPTABLE_COMPLEMENTARITY = 1e-2;
 
@@ -19,7 +19,7 @@ typedef struct {
 } Errors;
 
 static Errors errors_of(const Interior *t, double mu) {
-    const SearchData *g = &t->g;
+    const RunData *g = &t->g;
     Errors e = {0.0, largest_of(t->c, g->m), 0.0, 1.0, 1.0};
     double sum = 0.0;
     int limits = 0;
@@ -28,7 +28,7 @@ static Errors errors_of(const Interior *t, double mu) {
         double d = t->dual[i] - g->zl[i] + g->zu[i];
         if (low) e.complementarity = larger(e.complementarity, fabs((g->x[i] - g->low[i]) * g->zl[i] - mu));
         if (up) e.complementarity = larger(e.complementarity, fabs((g->up[i] - g->x[i]) * g->zu[i] - mu));
-        if (!(fabs(d) <= e.dual)) e.dual = fabs(d); /* not a number stays one */
+        if (!(fabs(d) <= e.dual)) e.dual = fabs(d); /* NaN remains */
         limits += low + up, sum += g->zl[i] + g->zu[i];
     }
     double all = (sum + sum_of(g->y, g->m)) / larger(g->m + limits, 1);
@@ -43,9 +43,9 @@ static double of_multipliers(Errors e) {
 
 /* The largest violation of the equations, not scaled. */
 static double unscaled_rows(const Interior *t) {
-    double found = 0.0;
-    for (int i = 0; i < t->g.m; i++) found = larger(found, fabs(t->c[i]) / t->row_scale[i]);
-    return found;
+    double largest = 0.0;
+    for (int i = 0; i < t->g.m; i++) largest = larger(largest, fabs(t->c[i]) / t->row_scale[i]);
+    return largest;
 }
 
 static int holds_unscaled(const Interior *t, Errors e) {
@@ -69,36 +69,37 @@ static double inside(double v, double low, double up, double push) {
     return v;
 }
 
-/* Limits are relaxed, so that there is room between limits that meet at the optimum: by no more than this, relative to
-   their size (section 3.5), and by no more than this share of the barrier, which goes to zero. */
-static const double RELAXED = 1e-8, SHARE_OF_BARRIER = 0.1, KEPT_ROOM = 0.1;
+/* Limits are relaxed, so that there is an interior between limits that meet at the optimum: at most by RELAXED,
+   relative to their size (section 3.5), and by a share of the barrier parameter, which goes to zero. A variable keeps
+   at least the share MIN_ROOM of its distance to a limit. */
+static const double RELAXED = 1e-8, SHARE_OF_BARRIER = 0.1, MIN_ROOM = 0.1;
 
 static void new_barrier(Interior *t, double mu) {
-    const SearchData *g = &t->g;
+    const RunData *g = &t->g;
     double by = smaller(RELAXED, SHARE_OF_BARRIER * mu);
     t->mu = mu, t->tau = larger(MIN_TAU, 1.0 - mu), t->filter.size = 0;
     for (int i = 0; i < g->n; i++) {
         double low = t->low[i] - by * larger(1.0, fabs(t->low[i])), up = t->up[i] + by * larger(1.0, fabs(t->up[i]));
-        if (has_low(t, i)) g->low[i] = t->begun ? smaller(low, g->x[i] - KEPT_ROOM * (g->x[i] - g->low[i])) : low;
-        if (has_up(t, i)) g->up[i] = t->begun ? larger(up, g->x[i] + KEPT_ROOM * (g->up[i] - g->x[i])) : up;
+        if (has_low(t, i)) g->low[i] = t->begun ? smaller(low, g->x[i] - MIN_ROOM * (g->x[i] - g->low[i])) : low;
+        if (has_up(t, i)) g->up[i] = t->begun ? larger(up, g->x[i] + MIN_ROOM * (g->up[i] - g->x[i])) : up;
     }
 }
 
-/* The iterate that the search begins with. */
+/* Sets the initial iterate with its derivatives and scales; returns as `values_at`. */
 static int begin(Interior *t) {
-    const SearchData *g = &t->g;
+    const RunData *g = &t->g;
     new_barrier(t, t->mu);
     for (int i = 0; i < g->free; i++) g->x[i] = inside(g->x[i], g->low[i], g->up[i], g->push);
     memset(g->x + g->free, 0, (size_t)(g->n - g->free) * sizeof(double));
-    int found = values_at(t, g->x, &t->f, t->c);
-    if (found < 1) return found;
+    int status = values_at(t, g->x, &t->f, t->c);
+    if (status < 1) return status;
     for (int k = g->free; k < g->n; k++) {
         int row = g->slack_row[k - g->free];
         g->x[k] = inside(t->c[row], g->low[k], g->up[k], g->push);
         t->c[row] -= g->x[k];
     }
-    found = slopes_there(t);
-    if (found < 1) return found;
+    status = slopes_at_iterate(t);
+    if (status < 1) return status;
     find_scales(t);
     for (int i = 0; i < g->n; i++) {
         if (!has_low(t, i)) g->zl[i] = 0.0;
@@ -107,27 +108,27 @@ static int begin(Interior *t) {
         else g->zu[i] = g->warm ? larger(t->cost_scale * g->zu[i], g->push) : 1.0;
     }
     for (int i = 0; g->warm && i < g->m; i++) g->y[i] *= t->cost_scale / t->row_scale[i];
-    if (!g->warm && (found = find_multipliers(t)) < 1) return found;
+    if (!g->warm && (status = find_multipliers(t)) < 1) return status;
     double theta = larger(1.0, sum_of(t->c, g->m));
     t->theta_max = 1e4 * theta, t->theta_min = 1e-4 * theta;
     find_dual(t);
     return 1;
 }
 
-/* The multipliers after the step, those of limits next to what the barrier asks for (equation 16). */
+/* Moves the multipliers along the step, those of limits only near the values of the barrier problem (equation 16). */
 static void move_multipliers(Interior *t) {
-    const SearchData *g = &t->g;
+    const RunData *g = &t->g;
     find_limit_steps(t, t->step);
     double alpha_dual = longest_of_limits(t);
     for (int i = 0; i < g->m; i++) g->y[i] += t->alpha * t->step[g->n + i];
     for (int i = 0; i < g->n; i++) {
         if (has_low(t, i)) {
-            double other = t->mu / (g->x[i] - g->low[i]);
-            g->zl[i] = larger(smaller(g->zl[i] + alpha_dual * t->dzl[i], KAPPA_SIGMA * other), other / KAPPA_SIGMA);
+            double target = t->mu / (g->x[i] - g->low[i]);
+            g->zl[i] = larger(smaller(g->zl[i] + alpha_dual * t->dzl[i], KAPPA_SIGMA * target), target / KAPPA_SIGMA);
         }
         if (has_up(t, i)) {
-            double other = t->mu / (g->up[i] - g->x[i]);
-            g->zu[i] = larger(smaller(g->zu[i] + alpha_dual * t->dzu[i], KAPPA_SIGMA * other), other / KAPPA_SIGMA);
+            double target = t->mu / (g->up[i] - g->x[i]);
+            g->zu[i] = larger(smaller(g->zu[i] + alpha_dual * t->dzu[i], KAPPA_SIGMA * target), target / KAPPA_SIGMA);
         }
     }
 }
@@ -141,62 +142,62 @@ static int record(Interior *t, Errors e) {
     return 1;
 }
 
-/* Whether the minimum with the barrier is near enough for the next one (equation 7). */
-static int is_left(const Interior *t, Errors e) {
+/* Whether the barrier problem is solved well enough to reduce the barrier parameter (equation 7). */
+static int is_barrier_solved(const Interior *t, Errors e) {
     return worst(e) <= (t->mu > LARGE_BARRIER ? t->g.kappa_early : KAPPA_EPSILON) * t->mu;
 }
 
-/* One iteration from an iterate that is not good enough; 1 to go on. */
-static int iterate(Interior *t, double least) {
-    const SearchData *g = &t->g;
+/* Does one iteration, with a barrier parameter of at least `min_barrier`: 1, or 0 if the run is lost, or -1 to stop. */
+static int iterate(Interior *t, double min_barrier) {
+    const RunData *g = &t->g;
     Errors e = errors_of(t, t->mu);
-    for (int tiny = t->tiny; t->mu > least && (is_left(t, e) || tiny); tiny = 0) {
-        new_barrier(t, larger(least, smaller(KAPPA_MU * t->mu, pow(t->mu, THETA_MU))));
+    for (int tiny = t->tiny; t->mu > min_barrier && (is_barrier_solved(t, e) || tiny); tiny = 0) {
+        new_barrier(t, larger(min_barrier, smaller(KAPPA_MU * t->mu, pow(t->mu, THETA_MU))));
         e = errors_of(t, t->mu);
     }
     if (t->tiny > 1) return 0;
-    int found = find_step(t);
-    if (found < 1) return found;
-    /* a step of second order helps where the matrix is that of a minimum, and complementarity is what is missed, or the
-       equations are nearly linear along the step */
+    int status = find_step(t);
+    if (status < 1) return status;
+    /* a step of second order helps if the matrix has the inertia of a minimum, and the complementarity is violated
+       most, or the equations are nearly linear along the step */
     if (t->mu < g->second_below && t->shift == 0.0 &&
         (e.primal <= e.complementarity || largest_of(t->step, g->n) <= SHORT_STEP))
         find_second(t);
-    found = search_line(t);
-    if (found < 1) return found;
+    status = search_line(t);
+    if (status < 1) return status;
     t->step_size = largest_of(t->step, g->n);
     if (!(largest_of(g->x, g->n) < RUNS_AWAY)) return 0;
     move_multipliers(t);
-    found = slopes_there(t);
-    if (found < 1) return found;
+    status = slopes_at_iterate(t);
+    if (status < 1) return status;
     find_dual(t);
     t->iterations++;
     return 1;
 }
 
-/* Goes on until the optimality conditions hold to `tolerance`, the equations to `constraint_tolerance`, both without
-   scales, to `most` iterations. A search that stays at `acceptable` is NEAR. */
-int interior_run(Interior *t, double tolerance, double constraint_tolerance, double acceptable, int most) {
-    int found = 1, near = 0;
-    if (!t->begun) found = begin(t);
+/* Iterates until the optimality conditions hold to `tolerance` and the equations to `constraint_tolerance`, up to
+   `max_iterations` in total. A run that stays within `acceptable` for PATIENCE iterations is NEAR. */
+int interior_run(Interior *t, double tolerance, double constraint_tolerance, double acceptable, int max_iterations) {
+    int status = 1, near = 0;
+    if (!t->begun) status = begin(t);
     t->begun = 1;
-    while (found == 1) {
+    while (status == 1) {
         Errors e = errors_of(t, 0.0);
         if (t->history.size == 6 * (ptrdiff_t)t->iterations && !record(t, e)) return LOST;
         if (e.primal <= constraint_tolerance && of_multipliers(e) <= tolerance && holds_unscaled(t, e)) return SOLVED;
         near = worst(e) <= acceptable && acceptable_unscaled(t, e) ? near + 1 : 0;
         if (near >= PATIENCE) return NEAR;
-        if (t->iterations >= most) return LIMIT;
-        found = iterate(t, smaller(tolerance, UNSCALED_COMPLEMENTARITY * t->cost_scale) / (KAPPA_EPSILON + 1.0));
+        if (t->iterations >= max_iterations) return LIMIT;
+        status = iterate(t, smaller(tolerance, UNSCALED_COMPLEMENTARITY * t->cost_scale) / (KAPPA_EPSILON + 1.0));
     }
-    return found < 0 ? STOPPED : LOST;
+    return status < 0 ? STOPPED : LOST;
 }
 
-/* The iterate of the program that is not scaled: variables within the limits that were given, multipliers of their limits
-   and of all rows, and the gradient of cost and equations. Fixed variables and rows without limits stay as they are. Cost
-   and rows are evaluated there. */
+/* Writes the iterate without scales: variables within the limits of the program, multipliers of these and of all rows,
+   and the gradient of cost and equations; values of fixed variables and rows without limits remain. Evaluates cost and
+   rows at the iterate. */
 void interior_iterate(Interior *t, double *x, double *bounds, double *rows, double *gradient) {
-    const SearchData *g = &t->g;
+    const RunData *g = &t->g;
     for (int i = 0; i < g->free; i++) {
         int k = g->column[i];
         x[k] = g->x[i] < t->low[i] ? t->low[i] : g->x[i] > t->up[i] ? t->up[i] : g->x[i];
@@ -205,5 +206,5 @@ void interior_iterate(Interior *t, double *x, double *bounds, double *rows, doub
     }
     for (int i = 0; i < g->m; i++) rows[g->equation[i]] = g->y[i] * t->row_scale[i] / t->cost_scale;
     memcpy(g->all, x, (size_t)g->columns * sizeof(double));
-    evaluated(t, VALUES);
+    evaluate(t, VALUES);
 }

@@ -1,10 +1,10 @@
-"""Solution of a program by the interior point method of this package, which needs a C compiler; otherwise by IPOPT.
+"""The interior point method of this package, which needs a C compiler.
 
-The iterations are those of IPOPT (published algorithm and defaults), except that large barrier parameters are left
-earlier, limits are relaxed by a share of the barrier parameter, and there is no restoration phase. An iteration takes a
-quarter to a half of the time: the matrix structure, the elimination order and the memory of a program are set up once,
-and functions write directly into the matrix: the structure of Newton's equations has the positions of the entries of
-Hessian and Jacobian. If the search fails, IPOPT starts from the same guess.
+The iterations are those of IPOPT (published algorithm and defaults), except that large barrier parameters are reduced
+earlier, limits are relaxed by a share of the barrier parameter, steps of second order are tried, and there is no
+restoration phase. An iteration takes a quarter to a half of the time, because the matrix structure, the elimination
+order and the memory of a program are set up once, and because entries of Hessian and Jacobian go straight to their
+positions in the matrix of Newton's equations.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ Indices = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class KKTStructure:
-    """The matrix of free variables, slacks and equations, in this order: its lower triangle column by column, from
-    `begin` on in `row`. Entry k of the program's Hessian goes from ``w_from[k]`` to ``w_to[k]``, of the Jacobian from
-    ``j_from[k]`` to ``j_to[k]``.
+    """The structure of the matrix of Newton's equations for free variables, slacks and equations, in this order.
 
-    `column` (free,) and `equation` (m,) are the indices of variables and equations in the program; `slack_row` is the
-    equation of a slack, `slack_to` the position of its entry, `diagonal` (n + m,) the positions of the diagonal.
+    The matrix has its lower triangle, column by column: the rows of column k are ``row[begin[k]:begin[k + 1]]``. Entry
+    k of the program's Hessian goes from ``w_from[k]`` to ``w_to[k]``, of the Jacobian from ``j_from[k]`` to
+    ``j_to[k]``. `column` (free,) and `equation` (m,) are the indices of variables and equations in the program;
+    `slack_row` is the equation of a slack, `slack_to` the position of its entry, `diagonal` (n + m,) the positions of
+    the diagonal.
     """
 
     column: Indices
@@ -65,7 +66,8 @@ class KKTStructure:
 
 
 def kinds(bounds: ProgramBounds) -> tuple[Mask, Mask, Mask]:
-    """Masks of the free variables, of the rows with a limit, and of those with two different limits."""
+    """Masks of the free variables, of the rows with limits, and of the rows that need a slack, as they have two
+    different limits."""
     has_limit = np.isfinite(bounds.row_low) | np.isfinite(bounds.row_high)
     return bounds.low < bounds.high, has_limit, has_limit & (bounds.row_low < bounds.row_high)
 
@@ -79,7 +81,7 @@ def _positions(pattern: Any) -> tuple[Indices, Indices]:
 
 
 def structure(transcription: Transcription, free: Mask, has_limit: Mask, slack: Mask) -> KKTStructure:
-    """The structure of a program with the `free` variables (n,) and the `has_limit` rows (m,), some with a `slack`."""
+    """The structure for the masks `free` (n,) of variables, and `has_limit` and `slack` (m,) of rows."""
     column, equation = np.flatnonzero(free), np.flatnonzero(has_limit)
     slack_row = np.flatnonzero(slack[equation])
     count, n, m = len(column), len(column) + len(slack_row), len(equation)
@@ -105,38 +107,38 @@ def structure(transcription: Transcription, free: Mask, has_limit: Mask, slack: 
     ends = np.cumsum([len(w_from), len(j_from), len(slack_row)])
     w_to, j_to, slack_to, diagonal = np.split(positions.ravel(), ends)
     begin = np.searchsorted(entries, np.arange(n + m + 1, dtype=np.int64) * (n + m))
-    index_arrays = (column, equation, slack_row, begin, entries % max(n + m, 1), diagonal, slack_to)
-    all_of_them = (*index_arrays, w_from, w_to, j_from, j_to, j_row, j_col)
-    return KKTStructure(*(np.ascontiguousarray(each, np.int32) for each in all_of_them))
+    row = entries % max(n + m, 1)
+    tables = (column, equation, slack_row, begin, row, diagonal, slack_to, w_from, w_to, j_from, j_to, j_row, j_col)
+    return KKTStructure(*(np.ascontiguousarray(each, np.int32) for each in tables))
 
 
 #: Name of the method in results.
 NAME = "designopt interior point"
-#: Return values of `Run.go`.
+#: Return values of `Run.go`, as in state.c.
 SOLVED, NEAR, LIMIT, STOPPED, LOST = range(5)
 #: Maximum number of iterations: the largest C int.
 MOST = 2**31 - 1
-#: Names of the recorded quantities of an iteration, as in IPOPT.
+#: Quantities of an iteration in the history, under the names of IPOPT.
 RECORDED = ("obj", "inf_pr", "inf_du", "mu", "d_norm", "alpha_pr")
-#: Initial distance from limits and initial barrier parameter, without and with multipliers.
+#: Initial distance from limits and initial barrier parameter, without and with initial multipliers.
 PUSH, BARRIER = {False: 1e-2, True: 1e-8}, {False: 0.1, True: 1e-5}
-#: Multiple of a barrier parameter above 1e-5 to which its optimality conditions are solved; IPOPT's is 10.
+#: Multiple of a barrier parameter above 1e-5 to which its barrier problem is solved; IPOPT's is 10.
 KAPPA_EARLY = 100.0
 #: Barrier parameter below which steps of second order are tried; IPOPT has none with its default barrier strategy.
 SECOND_BELOW = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class SearchSetup:
-    """What all searches with the same limits share: Newton's equations; the variables (n,), where fixed ones have their
-    values; the input of a search; its numbers before it begins, those of `library.OF_RUN` one behind the other, each
-    from one of the `ends` on."""
+class RunSetup:
+    """The common input of all runs with the same limits: the structure of the matrix, the variables (n,) with the
+    values of fixed ones, the C structure, and the initial `numbers`, which are the arrays of `library.OF_RUN`, one
+    after the other, from the indices `begins` on."""
 
     structure: KKTStructure
     fixed_values: Floats
-    data: library.SearchData
+    data: library.RunData
     numbers: Floats
-    ends: tuple[int, ...]
+    begins: tuple[int, ...]
 
 
 class Interior:
@@ -147,23 +149,23 @@ class Interior:
         self.functions = ProgramFunctions(transcription)
         self.evaluate = library.EVALUATE(self.functions.evaluate)
         self._structures: dict[tuple[bytes, ...], KKTStructure] = {}
-        self._setups: WeakKeyDictionary[ProgramBounds, SearchSetup] = WeakKeyDictionary()
+        self._setups: WeakKeyDictionary[ProgramBounds, RunSetup] = WeakKeyDictionary()
 
     def structure(self, bounds: ProgramBounds) -> KKTStructure:
-        """Newton's equations of the program with limits `bounds`; the last structure is cached."""
+        """The matrix structure of the program with limits `bounds`; the last one is cached."""
         masks = kinds(bounds)
         key = tuple(mask.tobytes() for mask in masks)
         if key not in self._structures:
             self._structures = {key: structure(self.transcription, *masks)}
         return self._structures[key]
 
-    def setup(self, bounds: ProgramBounds) -> SearchSetup:
-        """The setup of searches with limits `bounds`, computed once."""
+    def setup(self, bounds: ProgramBounds) -> RunSetup:
+        """The setup of runs with limits `bounds`, computed once."""
         if bounds not in self._setups:
             self._setups[bounds] = self._new_setup(bounds)
         return self._setups[bounds]
 
-    def _new_setup(self, bounds: ProgramBounds) -> SearchSetup:
+    def _new_setup(self, bounds: ProgramBounds) -> RunSetup:
         transcription, functions, s = self.transcription, self.functions, self.structure(bounds)
         free, m = len(s.column), len(s.equation)
         (low, high), (row_low, row_high) = transcription.box(bounds), transcription.row_box(bounds)
@@ -172,28 +174,28 @@ class Interior:
         values[s.slack_row] = 0.0
         limits = [low[s.column], row_low[slacks], high[s.column], row_high[slacks]]
         numbers = np.concatenate([values, *limits, np.zeros(3 * s.n + m)])
-        data = library.SearchData(
+        data = library.RunData(
             n=s.n, free=free, m=m, columns=transcription.layout.size,
             rows=len(transcription.row_scale), nz=len(s.row),
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
             **s.addresses, **functions.addresses,
             evaluate=self.evaluate, kappa_early=KAPPA_EARLY, second_below=SECOND_BELOW,
         )  # fmt: skip
-        ends = (0, m, m + s.n, m + 2 * s.n, m + 3 * s.n, 2 * m + 3 * s.n, 2 * m + 4 * s.n)
-        return SearchSetup(s, np.where(bounds.low < bounds.high, 0.0, low), data, numbers, ends)
+        begins = (0, m, m + s.n, m + 2 * s.n, m + 3 * s.n, 2 * m + 3 * s.n, 2 * m + 4 * s.n)
+        return RunSetup(s, np.where(bounds.low < bounds.high, 0.0, low), data, numbers, begins)
 
 
 class Run:
-    """One search within `program_bounds` from scaled variables `x`, with or without the multipliers of `warm_iterate`,
-    to one tolerance and then to a smaller one. Raises `MemoryError`."""
+    """A run of the method within `program_bounds` from scaled variables `x`, with the multipliers of `warm_iterate`
+    unless None; it can continue to a smaller tolerance. Raises `MemoryError`."""
 
     def __init__(
         self, method: Interior, program_bounds: ProgramBounds, x: Floats, warm_iterate: Iterate | None
     ) -> None:
         self._method, self._bounds, self._setup = method, program_bounds, method.setup(program_bounds)
         s, data, warm = self._setup.structure, self._setup.data, warm_iterate is not None
-        self._numbers = numbers = self._setup.numbers.copy()  # which the search reads and writes
-        _, _, _, at_x, at_y, at_zl, at_zu = self._setup.ends
+        self._numbers = numbers = self._setup.numbers.copy()  # which the C code reads and writes
+        _, _, _, at_x, at_y, at_zl, at_zu = self._setup.begins
         self._x = numbers[at_x : at_x + len(s.column)]
         self._x[:] = x[s.column]
         if warm_iterate is not None:
@@ -204,7 +206,7 @@ class Run:
                 np.maximum(-bound_multipliers, 0.0), np.maximum(bound_multipliers, 0.0),
             )  # fmt: skip
         address = numbers.ctypes.data
-        for name, begin in zip(library.OF_RUN, self._setup.ends, strict=True):
+        for name, begin in zip(library.OF_RUN, self._setup.begins, strict=True):
             setattr(data, name, address + 8 * begin)
         data.calls, data.barrier, data.push, data.warm = method.functions.calls, BARRIER[warm], PUSH[warm], warm
         self._has_begun = False
@@ -219,15 +221,15 @@ class Run:
     def go(
         self, tolerance: float, constraint_tolerance: float, acceptable: float, limit: int, stops: Callable[[], bool]
     ) -> int:
-        """Continue to the `tolerance` of multipliers and the violation `constraint_tolerance`, up to `limit` iterations
-        in total, or until it stalls within the tolerance `acceptable`. `stops` is tested in every iteration.
-        Raises the exceptions of the functions."""
+        """Iterates to the `tolerance` of multipliers and the violation `constraint_tolerance`, up to `limit` iterations
+        in total, or until the run stalls within the tolerance `acceptable`; tests `stops` in every iteration. Raises
+        the exceptions of the functions."""
         functions, s = self._method.functions, self._setup.structure
         functions.x[:], functions.p[:] = self._setup.fixed_values, self._bounds.parameters
         functions.row_factors[:] = 0.0
         functions.stops, functions.error = stops, None
         functions.x[s.column] = self._x
-        if functions.user is not self and self._has_begun:  # the current derivatives belong to another search
+        if functions.user is not self and self._has_begun:  # the current derivatives belong to another run
             functions.evaluate(SLOPES)
         functions.user, self._has_begun = self, True
         end_code = int(
@@ -262,9 +264,9 @@ class Run:
         return Iterate(numbers[:n], numbers[2 * n :], numbers[n : 2 * n]), functions.g.copy(), gradient
 
     def stats(self) -> Mapping[str, Any]:
-        """The records, under IPOPT's names."""
+        """The number of iterations and their history, under IPOPT's names."""
         count = ctypes.c_int()
         at = self._method.code.interior_history(self._state, ctypes.byref(count))
         records = np.frombuffer(ctypes.string_at(at, 8 * count.value * len(RECORDED))).reshape(-1, len(RECORDED))
         iterations = dict(zip(RECORDED, records.T.copy(), strict=True))
-        return {"iter_count": max(count.value - 1, 0), "iterations": iterations}
+        return {"iter_count": self.iterations, "iterations": iterations}
