@@ -1,6 +1,6 @@
 "use strict";
 // Fits figures to the width of a narrow screen and to a sheet of paper.
-const {isNarrow, fitFigure, fitAnswer, partTicks} = (() => {
+const {isNarrow, fitFigure, fitAnswer, partTicks, asShown} = (() => {
   const SHEET_WIDTH = 680, SHEET_HEIGHT = 985; // pixels of a sheet of paper, without a margin for rounding
   const root = document.documentElement;
 
@@ -318,11 +318,16 @@ const {isNarrow, fitFigure, fitAnswer, partTicks} = (() => {
     if (answer) root.style.setProperty("--paper-height", `${Math.min(most, least + Math.max(left(), 0))}px`);
   }
 
+  // The axes with a logarithmic scale, each with the texts of its labels.
+  function logAxes(plot) {
+    const axes = Object.entries(plot._fullLayout).filter(([, axis]) => axis?.type === "log" && axis._id);
+    return axes.map(([name, axis]) => [name, [...plot.querySelectorAll(`.${axis._id}tick text`)]]);
+  }
+
   // A label of a log axis that would touch another one is hidden; powers of ten stay as far as they have room.
   function partTicks({plot}) {
     const isPower = text => Math.abs(text.__data__.x - Math.round(text.__data__.x)) < 1e-9;
-    const ids = Object.values(plot._fullLayout).filter(axis => axis?.type === "log" && axis._id).map(axis => axis._id);
-    const texts = ids.flatMap(id => [...plot.querySelectorAll(`.${id}tick text`)]), shown = [];
+    const texts = logAxes(plot).flatMap(([, labels]) => labels), shown = [];
     for (const text of texts) text.style.visibility = "";
     for (const text of [...texts.filter(isPower), ...texts.filter(text => !isPower(text))]) {
       const {left, right, top, bottom} = text.getBoundingClientRect();
@@ -331,5 +336,15 @@ const {isNarrow, fitFigure, fitAnswer, partTicks} = (() => {
     }
   }
 
-  return {isNarrow, fitFigure, fitAnswer, partTicks};
+  // The figure with the labels of log axes that are shown, to be saved.
+  function asShown({plot}) {
+    const layout = {...plot.layout};
+    for (const [name, texts] of logAxes(plot)) {
+      const labels = texts.filter(text => text.style.visibility !== "hidden").map(text => text.__data__);
+      layout[name] = {...layout[name], tickmode: "array", tickvals: labels.map(label => 10 ** label.x), ticktext: labels.map(label => label.text)};
+    }
+    return {data: plot.data, layout};
+  }
+
+  return {isNarrow, fitFigure, fitAnswer, partTicks, asShown};
 })();

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from designopt import decision as rules
 from designopt.arrays import Floats
-from designopt.counts import count, percent, plural
+from designopt.counts import count, plural
 from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout
 from designopt.report.labels import (
@@ -21,6 +21,7 @@ from designopt.report.labels import (
     objective_values,
     parameter_label,
     thinned,
+    with_unit,
 )
 from designopt.report.parts.answer.best import describe
 from designopt.report.parts.designs.convergence import OBJECTIVES, reference_words
@@ -187,7 +188,7 @@ def _weights(
     lines = tuple(
         (
             int(front[thinned_rows[i]]),
-            *(percent(share[i], 1) for share in shares.values()),
+            *(round(100.0 * float(share[i]), 1) for share in shares.values()),
             *map(float, values[front[thinned_rows[i]]]),
         )
         for i in order.tolist()
@@ -198,7 +199,7 @@ def _weights(
     rows_of_choices = {int(front[p]) for p in selection.values() if p is not None}
     table = Table(
         "Share of all weights that select a design",
-        ("design", *shares, *objective_labels(result.problem)),
+        ("design", *(with_unit(label, "%") for label in shares), *objective_labels(result.problem)),
         lines,
         note=note + " Highlighted: the selections of the rules above.",
         visible_rows=12,
