@@ -318,30 +318,31 @@ const {isNarrow, fitFigure, fitAnswer, partTicks, asShown} = (() => {
     if (answer) root.style.setProperty("--paper-height", `${Math.min(most, least + Math.max(left(), 0))}px`);
   }
 
-  // The axes with a logarithmic scale, each with the texts of its labels.
-  function logAxes(plot) {
-    const axes = Object.entries(plot._fullLayout).filter(([, axis]) => axis?.type === "log" && axis._id);
-    return axes.map(([name, axis]) => [name, [...plot.querySelectorAll(`.${axis._id}tick text`)]]);
+  // The axes whose labels may touch, those with a logarithmic scale and those of low panels, each with its texts.
+  function labelledAxes(plot) {
+    const axes = Object.values(plot._fullLayout).filter(axis => axis?._id && (axis.type === "log" || axis.type === "linear" && axis._id[0] === "y"));
+    return axes.map(axis => [axis, [...plot.querySelectorAll(`.${axis._id}tick text`)]]);
   }
 
-  // A label of a log axis that would touch another one is hidden; powers of ten stay as far as they have room.
+  // A label that would touch another one is hidden; powers of ten and integers stay as far as they have room.
   function partTicks({plot}) {
-    const isPower = text => Math.abs(text.__data__.x - Math.round(text.__data__.x)) < 1e-9;
-    const texts = logAxes(plot).flatMap(([, labels]) => labels), shown = [];
+    const isRound = text => Math.abs(text.__data__.x - Math.round(text.__data__.x)) < 1e-9;
+    const texts = labelledAxes(plot).flatMap(([, labels]) => labels), shown = [];
     for (const text of texts) text.style.visibility = "";
-    for (const text of [...texts.filter(isPower), ...texts.filter(text => !isPower(text))]) {
+    for (const text of [...texts.filter(isRound), ...texts.filter(text => !isRound(text))]) {
       const {left, right, top, bottom} = text.getBoundingClientRect();
       if (shown.every(box => right + 3 < box.left || box.right + 3 < left || bottom < box.top + 3 || box.bottom < top + 3)) shown.push({left, right, top, bottom});
       else text.style.visibility = "hidden";
     }
   }
 
-  // The figure with the labels of log axes that are shown, to be saved.
+  // The figure with the labels that are shown, to be saved.
   function asShown({plot}) {
     const layout = {...plot.layout};
-    for (const [name, texts] of logAxes(plot)) {
+    for (const [axis, texts] of labelledAxes(plot)) {
       const labels = texts.filter(text => text.style.visibility !== "hidden").map(text => text.__data__);
-      layout[name] = {...layout[name], tickmode: "array", tickvals: labels.map(label => 10 ** label.x), ticktext: labels.map(label => label.text)};
+      if (labels.length === texts.length) continue;
+      layout[axis._name] = {...layout[axis._name], tickmode: "array", tickvals: labels.map(({x}) => axis.type === "log" ? 10 ** x : x), ticktext: labels.map(({text}) => text)};
     }
     return {data: plot.data, layout};
   }

@@ -21,7 +21,6 @@ from designopt.report.labels import (
     objective_values,
     parameter_label,
     thinned,
-    with_unit,
 )
 from designopt.report.parts.answer.best import describe
 from designopt.report.parts.designs.convergence import OBJECTIVES, reference_words
@@ -198,8 +197,8 @@ def _weights(
         note += f" Based on {count(len(thinned_rows))} designs, evenly spaced on the front."
     rows_of_choices = {int(front[p]) for p in selection.values() if p is not None}
     table = Table(
-        "Share of all weights that select a design",
-        ("design", *(with_unit(label, "%") for label in shares), *objective_labels(result.problem)),
+        "Share of all weights that select a design [%]",
+        ("design", *shares, *objective_labels(result.problem)),
         lines,
         note=note + " Highlighted: the selections of the rules above.",
         visible_rows=12,
