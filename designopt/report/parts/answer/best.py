@@ -31,6 +31,7 @@ from designopt.store.views.table import stated_constraints
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.study.language.expressions.expression import Expression
+    from designopt.study.study import Objective, StudyConstraint
 
 #: Maximum number of parameters for a description in words.
 MAX_LISTED = 8
@@ -110,7 +111,7 @@ def _meaning(result: Result, label: str) -> str:
     """The meaning of the parameter or output of a row, as the model declares it, or that of an objective or limit."""
     problem, name = result.problem, re.split(r" [\[(]", label)[0]
     if " (" in label:
-        aims = (*problem.objectives, *stated_constraints(problem))
+        aims: list[Objective | StudyConstraint] = [*problem.objectives, *stated_constraints(problem)]
         return _meaning_of_expression(problem, name, next(aim.expression for aim in aims if aim.name == name))
     inputs = problem.model.plugin.inputs or {}
     if name in inputs:
