@@ -301,7 +301,7 @@ def display_scales(result: Result) -> dict[str, tuple[float, str]]:
     else in the model's, but angles in deg as in figures, so that a quantity has one unit on the whole page. Recorded
     derivatives are converted likewise, with the parameter in the unit of the study."""
     problem, figures = result.problem, result.outcomes.figures
-    scales = {name: _displayed_in(figure_unit(problem, name)) for name in figures} | stated_units(problem)
+    scales = {name: displayed_in(figure_unit(problem, name)) for name in figures} | stated_units(problem)
     for p in problem.space.free:
         for name in [name for name in figures if derivative_name(name, p.name) in figures]:
             factor, unit = scales[name]
@@ -309,7 +309,7 @@ def display_scales(result: Result) -> dict[str, tuple[float, str]]:
     return {name: scales[name] for name in figures}
 
 
-def _displayed_in(unit: str) -> tuple[float, str]:
+def displayed_in(unit: str) -> tuple[float, str]:
     """Factor and unit in which a quantity in `unit` is displayed."""
     return (math.degrees(1.0), "deg") if unit == "rad" else (1.0, unit)
 

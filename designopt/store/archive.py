@@ -174,10 +174,14 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
     if "$plugin" in item:
         plugin = _plugin(item)
         if isinstance(plugin, ModelPlugin) and plugin.has_declares:  # not called: its files may be missing
-            fields = _outputs(item)
+            fields = _fields(item["outputs"])
             outputs = {name: plugin.outputs.get(name, field) for name, field in fields.items()}
             plots = tuple(item.get("plots", ()))
             plugin = dataclasses.replace(plugin, outputs=outputs, arrays=_arrays(item), plots=plots)
+            if inputs := _fields(item.get("inputs", {})):  # stores of earlier versions have none
+                annotated = plugin.inputs or {}
+                plugin = dataclasses.replace(plugin, inputs={n: annotated.get(n, field) for n, field in inputs.items()})
+                fields |= inputs
             plugin = in_units(plugin, {name: field.quantity.unit for name, field in fields.items() if field.quantity})
         hints = {name: f.annotation for name, f in plugin.settings.items()}
         settings = item["settings"]
@@ -199,6 +203,7 @@ def encode_part(item: Any) -> Any:
         return {"$file": item.digest, "name": item.name}
     if isinstance(item, Use):
         p = item.plugin
+        declared_inputs = p.inputs if isinstance(p, ModelPlugin) and p.has_declares else None
         return {
             "$plugin": p.kind,
             "name": p.name,
@@ -207,6 +212,7 @@ def encode_part(item: Any) -> Any:
                 {**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}
             ),
             "outputs": {name: _field(f) for name, f in p.outputs.items()} if isinstance(p, ModelPlugin) else {},
+            **({"inputs": {name: _field(f) for name, f in declared_inputs.items()}} if declared_inputs else {}),
             "arrays": {n: dataclasses.asdict(a) for n, a in p.arrays.items()} if isinstance(p, ModelPlugin) else {},
             "needs": list(p.needs) if isinstance(p, ObjectivePlugin) else [],
             "unit": p.unit if isinstance(p, ObjectivePlugin) else "",
@@ -285,11 +291,11 @@ def _plugin(item: Mapping[str, Any]) -> Plugin:
     return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if n in setting_names})
 
 
-def _outputs(item: Mapping[str, Any]) -> dict[str, Field]:
-    """The outputs that a model declared when the store was written, by name."""
+def _fields(items: Mapping[str, Any]) -> dict[str, Field]:
+    """The outputs or inputs that a model declared when the store was written, by name."""
     return {
         name: Field(name, float, _quantity(f["quantity"]) if f["quantity"] else None, f["required"])
-        for name, f in item["outputs"].items()
+        for name, f in items.items()
     }
 
 
@@ -320,7 +326,7 @@ def _missing_plugin(item: Mapping[str, Any], reason: str) -> Plugin:
     if item["$plugin"] == "model":
         has = {name: item.get(name, False) for name in ("takes_rng", "has_gradient")}
         fidelity = Fidelity(**item["fidelity"]) if "fidelity" in item else None
-        return ModelPlugin(**about, outputs=_outputs(item), arrays=_arrays(item), fidelity=fidelity, **has)
+        return ModelPlugin(**about, outputs=_fields(item["outputs"]), arrays=_arrays(item), fidelity=fidelity, **has)
     if item["$plugin"] == "objective":
         return ObjectivePlugin(**about, needs=tuple(item["needs"]), unit=item["unit"])
     if item["$plugin"] == "solver":

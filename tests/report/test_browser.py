@@ -185,6 +185,12 @@ def test_every_figure_is_saved_as_svg_without_a_network(browser: Any, tmp_path: 
     assert errors(browser) == []
 
 
+def test_tools_of_a_figure_hide_where_no_pointer_is(browser: Any, tmp_path: Path) -> None:
+    open_page(browser, page_of_parts(grid(), tmp_path, front))
+    read = "return getComputedStyle(document.querySelector('[id^=pareto-front] .modebar')).opacity"
+    assert browser.execute_script(read) == "0"
+
+
 def test_hovering_tells_the_values_of_a_design(browser: Any, tmp_path: Path) -> None:
     result = grid()
     open_page(browser, page_of_parts(result, tmp_path, front, parallel))
@@ -199,6 +205,7 @@ def test_hovering_tells_the_values_of_a_design(browser: Any, tmp_path: Path) -> 
 
 def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Path) -> None:
     table = Table("A", ("moment [N m]", "rate [1/s]"), (("1 %", 1.0),), note="at 5 N/mm in 3 sessions")
+    forces = Table("B", ("force [N]",), ((2.0,),))
     command = "designopt show 3 km"
     findings = ("7 %", "stable ≥ 2e-5 1/s")
     facts = tuple((name, value) for name, value in (("programs", "7"), ("best", "75.14 N^2 m^2 s"), ("error", "0.004")))
@@ -206,7 +213,7 @@ def test_no_line_breaks_between_a_number_and_its_unit(browser: Any, tmp_path: Pa
         "A",
         introduction="It bears 12 kN. It turns with 3 N m at rest, at 2 1/s.",
         findings=findings,
-        tables=(table,),
+        tables=(forces, table),
         notes=(command,),
         facts=facts,
     )

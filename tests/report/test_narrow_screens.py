@@ -1,6 +1,7 @@
 """The page on narrow screens: nothing is cut, covered or wider than the screen."""
 
 import itertools
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -443,9 +444,17 @@ def test_labels_of_log_axes_do_not_touch_on_a_narrow_screen(
     path = page_of(tmp_path, Section("Log", figures=figures))
     with screen(browser, 420):
         open_page(browser, path)
-        for boxes in browser.execute_script(read):
+        boxes_by_plot = browser.execute_script(read)
+        for boxes in boxes_by_plot:
             assert len(boxes) > 2
             assert all(right + 2 < left for (_, right), (left, _) in itertools.pairwise(boxes))
+        saved = browser.execute_async_script(
+            "Promise.all([...document.querySelectorAll('.plot')].map(plot => Plotly.toImage(asShown({plot}),"
+            "{format: 'svg', imageDataOnly: true, width: plot.clientWidth, height: plot.clientHeight})))"
+            ".then(arguments[0])"
+        )
+        counts = [len(re.findall(r'class="x2?tick"><text', image)) for image in saved]
+        assert counts == [len(boxes) for boxes in boxes_by_plot]  # a saved figure has no others
     with screen(browser, 1400):
         open_page(browser, path)
         assert len(browser.execute_script(read)[1]) == len(log_ticks(*bounds, 8))
@@ -492,3 +501,35 @@ def test_a_figure_that_was_narrow_has_its_whole_names_on_a_screen_that_becomes_w
     with screen(browser, 1400):
         wait_until(lambda: browser.execute_script(read) == full_names, "the names are whole")
     assert errors(browser) == []
+
+
+def test_a_figure_keeps_its_names_while_its_page_is_hidden(browser: Any, tmp_path: Path) -> None:
+    data = [
+        {"type": "scatter", "x": [0, 1], "y": [k, 1], "name": name} for k, name in enumerate(("estimate", "simulated"))
+    ]
+    path = page_of(tmp_path, Section("Errors", figures=(Figure("Errors", {"data": data, "layout": layout()}),)))
+    hide = """const done = arguments[0], twoFrames = f => requestAnimationFrame(() => requestAnimationFrame(f));
+        document.body.style.display = "none";
+        twoFrames(() => { document.body.style.display = ""; twoFrames(() => setTimeout(done, 300)); });"""
+    with screen(browser, 420):
+        open_page(browser, path)
+        browser.execute_async_script(hide)
+        names = browser.execute_script("return document.querySelector('.plot').data.map(trace => trace.name)")
+    assert names == ["estimate", "simulated"]
+
+
+def test_words_of_details_are_whole_and_heads_of_narrow_columns_low(browser: Any, tmp_path: Path) -> None:
+    rows = tuple((f"activation_of_muscle_{k}", "motion", k) for k in range(3))
+    table = Table("Limits", ("name of a variable of the program", "phase", "time at the lower limit"), rows)
+    section = Section("Programs", tables=(table,), details=(("Messages", "a word of a long message " * 20),))
+    path = page_of(tmp_path, section)
+    cut = "const pre = document.querySelector('pre'); return pre.scrollWidth - pre.clientWidth"
+    for width in (420, 1400):
+        with screen(browser, width):
+            browser.get(path.as_uri())
+            browser.execute_script("document.querySelector('details').open = true")
+            assert browser.execute_script(cut) == 0
+    with screen(browser, 420):
+        heights = "return [...document.querySelectorAll('tr')].map(row => row.getBoundingClientRect().height)"
+        head, row, *_ = browser.execute_script(heights)
+    assert head < 3 * row

@@ -230,7 +230,7 @@ def test_a_wide_table_has_no_columns_without_a_value_but_its_file_has_them() -> 
 
 def test_rows_beyond_the_first_ones_are_folded_until_the_reader_asks_for_them() -> None:
     table = Table("T", ("a",), tuple((i,) for i in range(6)), visible_rows=5, folded_from=2)
-    page = Page(render(EMPTY, [Section("S", tables=(table, replace(table, folded_from=5)))]))
+    page = Page(render(EMPTY, [Section("S", tables=(table, replace(table, folded_from=4)))]))
     rows = [attributes.get("class") for tag, attributes in page.elements if tag == "tr"]
     assert rows == [None, None, None, "folded", "folded", "folded", *[None] * 6]
     assert "3 more rows" in page.text

@@ -24,6 +24,7 @@ from designopt.report.parts.designs.front import front, view
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel, wrapped
 from designopt.report.section import Figure, Section, Table
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import DesignVariable, Scenario, Stage
 
 
@@ -99,7 +100,7 @@ def test_attained_bounds_and_active_limits_are_reported_in_words() -> None:
         "width is at its lower bound (10 mm) in 75 % of the front.",
         "The upper limit of sag (9.5 mm) is active in 25 % of the front.",
     )
-    assert section.tables[0].rows == (("sag [mm]", 0, "0.0 %", 6.0, 9.5),)
+    assert section.tables[0].rows == (("sag [mm]", 0, 0.0, 6.0, 9.5),)
 
 
 def test_limits_are_counted_in_their_hardest_scenario_and_the_range_on_the_front_is_over_all_scenarios() -> None:
@@ -109,7 +110,7 @@ def test_limits_are_counted_in_their_hardest_scenario_and_the_range_on_the_front
     section = limits(beam_result(X, figures, constraints=(between,), scenarios=("a", "b")))
     assert section is not None
     (row,) = section.tables[0].rows
-    assert row == ("sag [mm]", 2, "50.0 %", 1.0, 6.5)  # the front has the second and the last design
+    assert row == ("sag [mm]", 2, 50.0, 1.0, 6.5)  # the front has the second and the last design
 
 
 @pytest.mark.parametrize(("limit", "active"), [(0.02, 25), (0.0, 25)])
@@ -398,6 +399,14 @@ def test_the_best_designs_stand_side_by_side() -> None:
     assert table.columns == ("", "best mass", "best sag", "compromise", "meaning")
     assert ("mass [kg] (minimize)", 1.0, 8.0, 2.0, "mass of the beam") in table.rows
     assert section.findings == ("Compromise: width 12 mm and height 0.4 m give mass 2 kg and sag 4 mm.",)
+
+
+def test_objectives_and_limits_have_their_expression_and_what_it_means() -> None:
+    goal = replace(minimize("index"), expression=Expression.parse("1 - mass"))
+    limit = replace(at_most("bends", 3.0, "mm"), expression=Expression.parse("sag"))
+    result = beam_result([(10.0, 0.5)], {"mass": [1], "sag": [2]}, objectives=(goal,), constraints=(limit,))
+    meanings = {row[0].partition(" ")[0]: row[-1] for row in best(result).tables[0].rows}
+    assert (meanings["index"], meanings["bends"]) == ("1 - mass; mass: mass of the beam", "sag: deflection at the end")
 
 
 def test_the_overview_asks_the_question_and_counts() -> None:

@@ -46,7 +46,8 @@ def record(solution, **start):
 
 
 def result(*records, sign=1.0, better_motions=None):
-    parameters = [SimpleNamespace(name="pole_length", unit="m"), SimpleNamespace(name="duration", unit="s")]
+    units = {"pole_length": ("m", 1.0), "duration": ("ms", 1e-3)}
+    parameters = [SimpleNamespace(name=n, unit=u, factor=f, offset=0.0) for n, (u, f) in units.items()]
     problem = SimpleNamespace(
         objectives=[SimpleNamespace(name="effort", sign=sign, unit="s")], space=SimpleNamespace(parameters=parameters)
     )
@@ -182,7 +183,10 @@ def test_outcomes_parameters_and_messages_of_all_programs_are_listed(solutions):
     assert [row[3] for row in outcomes.rows] == ["solved", "solved"]
     assert [row[5] for row in outcomes.rows] == [s.iterations for s in solutions]
     # the longer the time the less the effort: it is at its upper bound, and gives more when that is raised
-    assert [row[1] for row in parameters.rows] == ["duration [s]"] * 2
+    assert [row[1] for row in parameters.rows] == ["duration [ms]"] * 2
+    assert parameters.rows[0][2:5] == pytest.approx((2200.0, 1000.0, 2200.0))
+    multiplier = solutions[0].parameter_multipliers["duration"]
+    assert parameters.rows[0][6] == pytest.approx(1e-3 * multiplier, rel=1e-3)
     assert {row[5] for row in parameters.rows} == {"upper bound"}
     assert section.figures == ()  # the answer alone: how it was found is a part near the end
     section = solving(result(*(record(s, pole_length=at) for s, at in zip(solutions, (0.5, 0.6), strict=True))))
@@ -190,6 +194,12 @@ def test_outcomes_parameters_and_messages_of_all_programs_are_listed(solutions):
     bars = section.figures[0].plot["data"][0]
     assert len(bars["x"]) == 30
     assert np.max(bars["y"]) == pytest.approx(solutions[0].error_estimate)
+
+
+def test_a_multiplier_below_the_errors_of_the_solver_is_zero(solutions):
+    solution = replace(solutions[0], parameter_multipliers={"duration": 1e-9, "pole_length": 0.0})
+    *_, parameters = programs(result(record(solution))).tables
+    assert parameters.rows[0][-1] == 0.0
 
 
 def test_a_program_without_a_result_is_reported_with_its_reason(solutions):
@@ -248,7 +258,7 @@ def test_a_sweep_is_answered_by_the_best_program_of_each_of_its_points(solutions
     ]
     section = programs(result(*records))
     table = section.tables[0]
-    assert table.columns == ("pole_length [m]", "objective [s]", "duration [s]", "program")
+    assert table.columns == ("pole_length [m]", "objective [s]", "duration [ms]", "program")
     assert [row[0] for row in table.rows] == [0.6, 0.5]
     assert [row[3] for row in table.rows] == [2, 3]
     assert table.rows[1][1:3] == (solutions[0].objective, solutions[0].parameters["duration"])

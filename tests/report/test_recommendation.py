@@ -197,7 +197,7 @@ def test_without_a_free_parameter_the_answer_is_the_result_in_each_scenario(tmp_
         solver={"use": "evaluate"},
         execution={"executor": "serial"},
     ).run(tmp_path / "s")
-    assert overview(result).findings == ("The result is bend 6 mm, over 2 scenarios: worst.",)
+    assert overview(result).findings == ("The result is bend 6 mm, the worst of 2 scenarios.",)
     (table,) = recommendation.tables(result)
     assert (table.title, table.columns) == ("Result in each scenario", ("", "calm", "storm", "unit"))
     assert table.rows == (("bend (minimize)", 2.0, 6.0, "mm"),)

@@ -7,7 +7,8 @@ from typing import Annotated
 import pytest
 from run_cases import make_study, use
 
-from designopt.plugin import InputFile, Quantity, Use, find, model
+from designopt.plugin import Declaration, InputFile, Quantity, Use, find, model
+from designopt.plugin.declared import with_declared
 from designopt.problem import Problem
 from designopt.store import archive
 from designopt.study.language.expressions.expression import Expression
@@ -131,6 +132,25 @@ def test_a_store_without_the_texts_of_its_expressions_can_be_read():
     back = archive.decode(data, file=no_file)
     assert (back.relations, back.objectives) == (study.relations, study.objectives)
     assert back.relations[0].text == "a <= 0.5*b"
+
+
+def test_inputs_that_a_model_declares_keep_their_meaning_also_in_stores_without_them():
+    @model("declaring", version=1)
+    class Declaring:
+        """Inputs that follow from its settings."""
+
+        def declares(self) -> Declaration:
+            return Declaration(inputs={"a": Quantity("m", "length of the crank")})
+
+        def evaluate(self, design, scenario, arrays):
+            return {"mass": 0.0}, {}
+
+    study = dataclasses.replace(make_study(), model=with_declared(use("model", "declaring")))
+    data = json.loads(json.dumps(archive.encode(study)))
+    plugin = archive.decode(data, file=no_file).model.plugin
+    assert plugin.inputs["a"].quantity == Quantity("m", "length of the crank")
+    del data["model"]["inputs"]
+    assert archive.decode(data, file=no_file).model.plugin.inputs is None
 
 
 def test_a_plugin_of_another_version_does_not_replace_the_recorded_one():

@@ -1,6 +1,6 @@
 "use strict";
 // Fits figures to the width of a narrow screen and to a sheet of paper.
-const {isNarrow, fitFigure, fitAnswer, partTicks} = (() => {
+const {isNarrow, fitFigure, fitAnswer, partTicks, asShown} = (() => {
   const SHEET_WIDTH = 680, SHEET_HEIGHT = 985; // pixels of a sheet of paper, without a margin for rounding
   const root = document.documentElement;
 
@@ -318,18 +318,34 @@ const {isNarrow, fitFigure, fitAnswer, partTicks} = (() => {
     if (answer) root.style.setProperty("--paper-height", `${Math.min(most, least + Math.max(left(), 0))}px`);
   }
 
-  // A label of a log axis that would touch another one is hidden; powers of ten stay as far as they have room.
+  // The axes whose labels may touch, those with a logarithmic scale and those of low panels, each with its texts.
+  function labelledAxes(plot) {
+    const axes = Object.values(plot._fullLayout).filter(axis => axis?._id && (axis.type === "log" || axis.type === "linear" && axis._id[0] === "y"));
+    return axes.map(axis => [axis, [...plot.querySelectorAll(`.${axis._id}tick text`)]]);
+  }
+
+  // A label that would touch another one is hidden; powers of ten and integers stay as far as they have room.
   function partTicks({plot}) {
-    const isPower = text => Math.abs(text.__data__.x - Math.round(text.__data__.x)) < 1e-9;
-    const ids = Object.values(plot._fullLayout).filter(axis => axis?.type === "log" && axis._id).map(axis => axis._id);
-    const texts = ids.flatMap(id => [...plot.querySelectorAll(`.${id}tick text`)]), shown = [];
+    const isRound = text => Math.abs(text.__data__.x - Math.round(text.__data__.x)) < 1e-9;
+    const texts = labelledAxes(plot).flatMap(([, labels]) => labels), shown = [];
     for (const text of texts) text.style.visibility = "";
-    for (const text of [...texts.filter(isPower), ...texts.filter(text => !isPower(text))]) {
+    for (const text of [...texts.filter(isRound), ...texts.filter(text => !isRound(text))]) {
       const {left, right, top, bottom} = text.getBoundingClientRect();
       if (shown.every(box => right + 3 < box.left || box.right + 3 < left || bottom < box.top + 3 || box.bottom < top + 3)) shown.push({left, right, top, bottom});
       else text.style.visibility = "hidden";
     }
   }
 
-  return {isNarrow, fitFigure, fitAnswer, partTicks};
+  // The figure with the labels that are shown, to be saved.
+  function asShown({plot}) {
+    const layout = {...plot.layout};
+    for (const [axis, texts] of labelledAxes(plot)) {
+      const labels = texts.filter(text => text.style.visibility !== "hidden").map(text => text.__data__);
+      if (labels.length === texts.length) continue;
+      layout[axis._name] = {...layout[axis._name], tickmode: "array", tickvals: labels.map(({x}) => axis.type === "log" ? 10 ** x : x), ticktext: labels.map(({text}) => text)};
+    }
+    return {data: plot.data, layout};
+  }
+
+  return {isNarrow, fitFigure, fitAnswer, partTicks, asShown};
 })();

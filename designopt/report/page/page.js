@@ -147,8 +147,7 @@
     fitFigure(figure, shown, printing);
     const config = {
       displaylogo: false, ...(narrow() ? {displayModeBar: false} : {}), showSendToCloud: false, plotlyServerURL: "", showTips: false,
-      modeBarButtonsToRemove: ["select2d", "lasso2d", "sendChartToCloud"],
-      toImageButtonOptions: {format: "svg", filename: spec.name},
+      modeBarButtonsToRemove: ["toImage", "select2d", "lasso2d", "sendChartToCloud"],
     };
     const first = !figure.drawn;
     figure.isNarrow = narrow();
@@ -326,7 +325,7 @@
         "common" in e.dataset ? common[Number(e.dataset.common)] : e.querySelector("select")),
     };
     element.querySelector(".svg").addEventListener("click", () =>
-      (figure.drawn ? Promise.resolve() : draw(figure)).then(() => Plotly.downloadImage(figure.plot,
+      (figure.drawn ? Promise.resolve() : draw(figure)).then(() => Plotly.downloadImage(asShown(figure),
         {format: "svg", filename: figure.spec.name, width: figure.plot.clientWidth, height: figure.plot.clientHeight})));
     for (const select of figure.selects)
       for (const some of [select, select.overlay ?? []].flat()) some.addEventListener("change", () => { if (figure.drawn) draw(figure); });
@@ -352,8 +351,8 @@
   }, {rootMargin: "600px"});
   figures.forEach(f => watcher.observe(f.element));
 
-  // A figure follows the width of its place also where the window keeps its size. On a narrow screen, or after one, it is
-  // fitted anew, and once more, as Plotly leaves a legend where its former margin was.
+  // A figure follows the width of its place also where the window keeps its size, but not while the place is hidden. On a
+  // narrow screen, or after one, it is fitted anew, and once more, as Plotly leaves a legend where its former margin was.
   const refit = figure => {
     if (figure.fitted === figure.plot.clientWidth) return;
     figure.fitted = figure.plot.clientWidth;
@@ -361,7 +360,7 @@
   };
   const follower = new ResizeObserver(entries => {
     for (const {target} of entries) {
-      if (printing || !target._fullLayout || target.clientWidth === target._fullLayout.width) continue;
+      if (printing || !target._fullLayout || [0, target._fullLayout.width].includes(target.clientWidth)) continue;
       const figure = figures.find(f => f.plot === target);
       if (narrow() || figure.isNarrow) refit(figure);
       else Plotly.Plots.resize(target);
@@ -404,7 +403,7 @@
 
   // No line breaks between a number and its unit, nor within a unit; commands stay as they are, to be copied.
   const units = new Set([...document.querySelector("main").textContent.matchAll(/\[([^\[\],]*[a-z%][^\[\],]*)\]/gi)].map(([, unit]) => unit));
-  const withUnit = new RegExp(`(\\d) (${[...units].map(unit => unit.replace(/[^\w ]/g, "\\$&")).join("|") || "(?!)"})(?![\\w/^])`, "g");
+  const withUnit = new RegExp(`(\\d) (${[...units].sort((a, b) => b.length - a.length).map(unit => unit.replace(/[^\w ]/g, "\\$&")).join("|") || "(?!)"})(?![\\w/^])`, "g");
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const text = texts.currentNode;

@@ -159,7 +159,9 @@ class MotionSignals:
         state, parts = self.forces.state, []
         for i, c in enumerate(state.tree.coordinates):
             parts.append((MechanismSignal(c.name, c.unit, "of the coordinate"), state.z[i]))
-            parts.append((MechanismSignal(f"{c.name}_speed", f"{c.unit}/s", "its rate"), state.dz[i]))
+            parts.append(
+                (MechanismSignal(f"{c.name}_speed", f"{c.unit}/s", "of the rate of the coordinate"), state.dz[i])
+            )
         return parts
 
     def _drives(self) -> list[tuple[MechanismSignal, Any]]:

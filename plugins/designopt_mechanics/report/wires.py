@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section
+from designopt.report.labels import displayed_in, with_unit
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_mechanics.model_file.wire_arms import WireArms
@@ -17,7 +20,8 @@ _OF_WIRES = ("time", "tensions", "moments")
 def wire_moment_arm(result: Result) -> Section | None:
     """Moment arm, length and tension of a wire over a coordinate of its mechanism."""
     model = result.problem.model.build()
-    over = f"{model.coordinate} [{model.unit}]" if isinstance(model, WireArms) else "coordinate"
+    name, unit = (model.coordinate, model.unit) if isinstance(model, WireArms) else ("coordinate", "")
+    over = (name, *displayed_in(unit))
     return motion_section(
         result,
         "Moment arm of the wire",
@@ -49,6 +53,7 @@ def _curves(arrays: Arrays, name: str, label: str, title: str) -> Plot:
     return {"data": data, "layout": layout(xaxis=axis("first coordinate [rad]"), yaxis=axis(title))}
 
 
-def _curve(arrays: Arrays, over: str, name: str, title: str, factor: float) -> Plot:
-    data = [line(arrays["time"], factor * arrays[name], line={"color": "@accent"})]
-    return {"data": data, "layout": layout(xaxis=axis(over), yaxis=axis(title))}
+def _curve(arrays: Arrays, over: tuple[str, float, str], name: str, title: str, factor: float) -> Plot:
+    coordinate, scale, unit = over
+    data = [line(scale * np.asarray(arrays["time"]), factor * arrays[name], line={"color": "@accent"})]
+    return {"data": data, "layout": layout(xaxis=axis(with_unit(coordinate, unit)), yaxis=axis(title))}

@@ -63,7 +63,7 @@ class MotionResults:
     def declares(self) -> Declaration:
         """Outputs, and an array for each signal."""
         outputs = {
-            name: Quantity(unit_of(take, signal.unit), f"{TAKES[take]}: {signal.meaning}")
+            name: Quantity(unit_of(take, signal.unit), f"{TAKES[take]} {signal.meaning}")
             for name, (_, take, signal) in self._reductions.items()
         }
         for name, (point, take) in self._misses.items():

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.counts import percent
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, selectable
 from designopt.report.section import Figure
@@ -100,7 +101,7 @@ def _has_reserves(motions: Mapping[tuple[str, str], Arrays]) -> bool:
 def _reserve_figure(motions: Mapping[tuple[str, str], Arrays]) -> Figure:
     return selectable(
         "Reserves", motions, _reserves, height=340,
-        note=f"Relative to the size above which a frame is marked: 1 N m (N), or {_SHARE:.0%} of the "
+        note=f"Relative to the size above which a frame is marked: 1 N m or 1 N, or {percent(_SHARE)} of the "
         f"largest needed moment.",
     )  # fmt: skip
 

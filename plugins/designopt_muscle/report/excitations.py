@@ -64,7 +64,10 @@ def _excitations(arrays: Arrays, *, highlights: Sequence[str]) -> Plot:
             points = line(time, signals[:, j], marker={"color": style["color"], "size": 4}, **group)
             data.append({**points, "mode": "markers"})
     top = max(1.05, float(np.nanmax(signals, initial=0.0)) + 0.05)
-    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("", range=[0.0, top]))}
+    return {
+        "data": data,
+        "layout": layout(xaxis=axis("time [s]"), yaxis=axis("excitation, activation", range=[0.0, top])),
+    }
 
 
 def _forces(arrays: Arrays, *, highlights: Sequence[str]) -> Plot:

@@ -99,7 +99,7 @@ def least_time(folder: Path, text: str) -> Result:
 def test_a_motion_on_a_coarse_mesh_is_warned_of_with_what_it_passes_and_a_fine_one_is_not(tmp_path: Path) -> None:
     coarse = [line for line in summary_table(least_time(tmp_path, LEAST_TIME)).splitlines() if "warning" in line]
     assert [line.split(" ")[1] for line in coarse] == ["error_estimate", "resimulation_error", "effort_x_peak"]
-    assert "beyond 0 to 8.08 N (largest magnitude: of the drive of x; limits of the file and 1%)" in coarse[-1]
+    assert "beyond 0 to 8.08 N (largest magnitude of the drive of x; limits of the file and 1%)" in coarse[-1]
     assert coarse[-1].endswith("(is the mesh too coarse? Raise program.intervals, or state program.refine_to)")
     (tmp_path / "fine").mkdir()
     fine = LEAST_TIME.replace("intervals: 4", "intervals: 40, refine_to: 1e-4")

@@ -211,4 +211,5 @@ def test_the_bundled_study_runs_and_its_report_draws_it(tmp_path: Path) -> None:
     section = wire_moment_arm(result)
     assert section is not None
     assert len(section.figures) == 3
-    assert section.figures[0].plot["layout"]["xaxis"]["title"]["text"] == "knee [rad]"
+    assert section.figures[0].plot["layout"]["xaxis"]["title"]["text"] == "knee [deg]"
+    assert max(section.figures[0].plot["data"][0]["x"]) > 90.0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from designopt.counts import count, first_of, plural
 from designopt.plugin import report_part
 from designopt.report.labels import (
@@ -13,7 +16,6 @@ from designopt.report.labels import (
     listed,
     motion_of_program,
     number,
-    objective_labels,
     objective_values,
     parameter_digits,
     parameter_text,
@@ -25,6 +27,11 @@ from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views.choices import ROBUST
 from designopt.store.views.table import stated_constraints
+
+if TYPE_CHECKING:
+    from designopt.problem import Problem
+    from designopt.study.language.expressions.expression import Expression
+    from designopt.study.study import Objective, StudyConstraint
 
 #: Maximum number of parameters for a description in words.
 MAX_LISTED = 8
@@ -101,19 +108,25 @@ def best(result: Result) -> Section | None:
 
 
 def _meaning(result: Result, label: str) -> str:
-    """The meaning of the parameter or output of a row, as the model declares it, also of an objective that is one
-    output; "" for other objectives and limits, which are stated."""
-    of_objective = dict(zip(objective_labels(result.problem), result.problem.objectives, strict=True)).get(label)
-    if of_objective is not None:
-        return figure_meaning(result.problem, of_objective.expression.text)
-    name = label.partition(" [")[0]
+    """The meaning of the parameter or output of a row, as the model declares it, or that of an objective or limit."""
+    problem, name = result.problem, re.split(r" [\[(]", label)[0]
     if " (" in label:
-        return ""
-    inputs = result.problem.model.plugin.inputs or {}
+        aims: list[Objective | StudyConstraint] = [*problem.objectives, *stated_constraints(problem)]
+        return _meaning_of_expression(problem, name, next(aim.expression for aim in aims if aim.name == name))
+    inputs = problem.model.plugin.inputs or {}
     if name in inputs:
         quantity = inputs[name].quantity
         return "" if quantity is None else quantity.description
-    return figure_meaning(result.problem, name) if name in result.outcomes.figures else ""
+    return figure_meaning(problem, name) if name in result.outcomes.figures else ""
+
+
+def _meaning_of_expression(problem: Problem, name: str, expression: Expression) -> str:
+    """``1 - rho; rho: correlation of the angles``; the meaning alone where the expression is the output `name`."""
+    meanings = {output: figure_meaning(problem, output) for output, _, _ in expression.uses()}
+    if expression.text == name:
+        return meanings[name]
+    lines = [f"{output}: {meaning}" for output, meaning in meanings.items() if meaning]
+    return "; ".join(lines if lines and expression.text in meanings else [expression.text, *lines])
 
 
 def _baseline_comparison(result: Result, name: str, row: int) -> str:

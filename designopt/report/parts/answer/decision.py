@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from designopt import decision as rules
 from designopt.arrays import Floats
-from designopt.counts import count, percent, plural
+from designopt.counts import count, plural
 from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout
 from designopt.report.labels import (
@@ -187,7 +187,7 @@ def _weights(
     lines = tuple(
         (
             int(front[thinned_rows[i]]),
-            *(percent(share[i], 1) for share in shares.values()),
+            *(round(100.0 * float(share[i]), 1) for share in shares.values()),
             *map(float, values[front[thinned_rows[i]]]),
         )
         for i in order.tolist()
@@ -197,7 +197,7 @@ def _weights(
         note += f" Based on {count(len(thinned_rows))} designs, evenly spaced on the front."
     rows_of_choices = {int(front[p]) for p in selection.values() if p is not None}
     table = Table(
-        "Share of all weights that select a design",
+        "Share of all weights that select a design [%]",
         ("design", *shares, *objective_labels(result.problem)),
         lines,
         note=note + " Highlighted: the selections of the rules above.",

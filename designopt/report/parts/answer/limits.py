@@ -57,7 +57,7 @@ def limits(result: Result) -> Section | None:
     tables: tuple[Table, ...] = ()
     if rows:
         scope = "on front" if best == _FRONT else f"of {best}"
-        head = ("limit", "violated by", "share of results", f"smallest {scope}", f"largest {scope}")
+        head = ("limit", "violated by", "share of results [%]", f"smallest {scope}", f"largest {scope}")
         tables = (Table("Limits", head, tuple(rows)),)
     return Section(
         "Bounds and limits",
@@ -119,7 +119,7 @@ def reached_bounds(result: Result) -> list[str]:
 #: Beginnings of clauses that are no names of the study.
 _WORDS = (
     "the ", "no ", "over ", "from ", "advice on ", "hints on ", "a local ", "a design ", "best ", "compromise ",
-    "knee ", "robust ", "utopia ", "topsis ", "violated ",
+    "knee ", "robust ", "utopia ", "topsis ", "violated ", "path constraint ", "stage ",
 )  # fmt: skip
 
 
@@ -275,7 +275,7 @@ def _row(result: Result, c: StudyConstraint, front: NDArray[np.intp]) -> tuple[o
             is_violated |= unequal(low, high, c.equals) > 0.0
     is_violated &= has_value
     count = int(has_value.sum())
-    share = percent(is_violated.sum() / count, 1) if count else "–"
+    share = round(100.0 * float(is_violated.sum()) / count, 1) if count else "–"
     return (with_unit(c.name, c.unit), int(is_violated.sum()), share, float(low[front].min()), float(high[front].max()))
 
 

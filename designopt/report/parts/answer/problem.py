@@ -11,6 +11,7 @@ import numpy as np
 from designopt.counts import count, plural
 from designopt.plugin import InputFile, Plugin, Use, report_part
 from designopt.report.labels import duration, number, stage_label, with_unit
+from designopt.report.parts.answer.limits import sentence
 from designopt.report.section import Section, Table, with_a_value
 from designopt.store.provenance import recorded_remarks
 from designopt.store.result import Result
@@ -53,7 +54,7 @@ def problem(result: Result) -> Section:
                 "\n".join(f"{s.name}: {use_text(s.solver, full=True)}" for s in study.stages),
             ),
         ),
-        notes=tuple(recorded_remarks(result.path)),
+        notes=tuple(sentence(remark.removesuffix(".")) for remark in recorded_remarks(result.path)),
     )
 
 

@@ -48,7 +48,7 @@ def sentence(result: Result) -> list[str]:
     if problem.space.free:
         return [f"The recommended design is {recommendation_clause(result)}."]
     rules = listed(list(dict.fromkeys(o.over.plugin.name for o in problem.objectives)))
-    over = f", over {plural(len(problem.scenarios), 'scenario')}: {rules}" if len(problem.scenarios) > 1 else ""
+    over = f", the {rules} of {plural(len(problem.scenarios), 'scenario')}" if len(problem.scenarios) > 1 else ""
     return [f"The result is {describe(result, recommendation[1])}{over}."]
 
 

@@ -54,7 +54,7 @@ def programs(result: Result) -> Section | None:
         tables=(
             *_optima(records, best_of_each(result), result.problem),
             _outcomes(records, best_of_each(result), result.problem),
-            *_parameters(shown_programs),
+            *_parameters(shown_programs, result.problem),
             *_deviations(shown_programs),
         ),
         details=(
@@ -173,8 +173,9 @@ def _rounded(value: float) -> float:
     return float(f"{value:.3e}")
 
 
-def _parameters(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
-    rows = []
+def _parameters(programs: Sequence[DrawnProgram], problem: Problem) -> tuple[Table, ...]:
+    """Values, bounds and multipliers in the units of the study; a multiplier whose effect is below `SAME` is 0."""
+    rows, of_study = [], {p.name: p for p in problem.space.parameters}
     for program in programs:
         s = program.solution
         for name, value in s.parameters.items():
@@ -182,10 +183,14 @@ def _parameters(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
             if low == high:
                 continue
             at = {"low": "lower bound", "high": "upper bound"}.get(s.at_bound[name], "")
+            multiplier, p = s.parameter_multipliers[name], of_study.get(name)
+            effect = abs(multiplier) * (high - low)
+            multiplier = 0.0 if effect <= SAME * abs(_figure(program.record, "objective")) else _rounded(multiplier)
             unit = s.parameter_units.get(name, "")
-            rows.append(
-                (program.number, with_unit(name, unit), value, low, high, at, _rounded(s.parameter_multipliers[name]))
-            )
+            if p is not None:
+                value, low, high = ((v - p.offset) / p.factor for v in (value, low, high))
+                multiplier, unit = p.factor * multiplier, p.unit
+            rows.append((program.number, with_unit(name, unit), value, low, high, at, multiplier))
     if not rows:
         return ()
     head = ("program", "parameter", "value", "lower bound", "upper bound", "at", "multiplier")

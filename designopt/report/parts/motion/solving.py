@@ -82,5 +82,5 @@ def _history(solution: Solution) -> dict[str, Any]:
             trace(np.arange(len(values)), np.maximum(values, 1e-16), words, mode="lines+markers", marker={"size": 4},
                   colour=category(j), width=2, hover="iteration %{x}: <b>%{y:.2e}</b>")
         )  # fmt: skip
-    axes = {"xaxis": axis("iteration"), "yaxis": axis("scaled", type="log", exponentformat="power")}
+    axes = {"xaxis": axis("iteration"), "yaxis": axis("scaled violation", type="log", exponentformat="power")}
     return {"data": data, "layout": layout(**axes)}

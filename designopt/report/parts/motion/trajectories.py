@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.counts import percent
 from designopt.plugin import Quantity, report_part
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, per, plain, with_unit
@@ -36,7 +35,7 @@ COSTATE_ERROR = 1e-5
 #: Share of the largest value of all curves up to which a curve is zero.
 _ZERO = 1e-12
 #: Share of the largest value of a costate up to which one at an end is 0.
-NO_COSTATE = 1e-9
+NO_COSTATE = 1e-6
 #: Maximum number of drawn programs.
 DRAWN = 12
 
@@ -381,10 +380,10 @@ def _activity(programs: Sequence[DrawnProgram]) -> tuple[Table, ...]:
     rows = []
     for program in programs:
         for name, phase, low, high in activity(program.solution):
-            rows.append((program.number, phase, name, percent(low, 1), percent(high, 1)))
+            rows.append((program.number, phase, name, round(100.0 * low, 1), round(100.0 * high, 1)))
     table = Table(
         "Activity of limits",
-        ("program", "phase", "variable", "time at the lower limit", "time at the upper limit"),
+        ("program", "phase", "variable", "time at the lower limit [%]", "at the upper limit [%]"),
         tuple(rows),
         note="A variable is at a limit within 1e-4 of the range between its limits, or of its size.",
     )
