@@ -26,6 +26,7 @@ from designopt.report.labels import (
 from designopt.report.no_design import failed_baselines, without_feasible, without_number
 from designopt.report.notable import LINES, diagnosis, notable, remarks_on_recommended, unusual
 from designopt.report.parts.answer import summary, violated_limits
+from designopt.report.parts.answer.better_designs import better_in_other_stores
 from designopt.report.parts.answer.limits import limits_of_most, reached_bounds
 from designopt.report.parts.answer.recommendation import search_without_gain
 from designopt.report.parts.answer.tolerances import (
@@ -112,6 +113,7 @@ def summary_table(result: Result) -> str:
         *violated_limits.mostly_infeasible(result),
         *search_to_continue(result),
         *search_without_gain(result),
+        *better_in_other_stores(result),
         *unknown_robustness(result),
     ]
     notes = [
