@@ -100,7 +100,9 @@ def test_a_changed_bound_is_shown_with_the_ways_to_go_on(folder):
     assert "--rescore" not in repeated.stderr
     assert any(
         line.startswith("  --beside")
-        and "results/plate.2.study; takes over evaluations with the same keys: up to 9 of 13" in line
+        and "results/plate.2.study; takes over evaluations with the same keys: up to 9 of 13, of those that the stages "
+        "propose again: another space moves the points of a grid or a sample"
+        in line
         for line in lines
     )
     assert any(line.startswith("  --replace") for line in lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import click
 
 from designopt import plugin
 from designopt.cli.completion import stores as stores_here
+from designopt.cli.design import row_of
 from designopt.cli.exit import NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.figure_files import figure_size_option, write_figures
 from designopt.cli.opening import open_result, plugin_option
@@ -51,6 +53,11 @@ LISTED, NAMED = 4, 12
 )
 @figure_size_option
 @click.option(
+    "--designs",
+    metavar="POINT[,POINT]",
+    help="--figure: draw these designs, not the chosen ones: numbers or names as in `designopt show STORE/POINT`.",
+)
+@click.option(
     "--set",
     "changes",
     multiple=True,
@@ -65,6 +72,7 @@ def report(
     formats: tuple[str, ...],
     figures: tuple[str, ...],
     size: tuple[float, float] | None,
+    designs: str | None,
     changes: tuple[str, ...],
     plugin_files: tuple[str, ...],
 ) -> None:
@@ -83,6 +91,8 @@ def report(
         raise click.UsageError("-o names one page; use --compare for one page about all stores, or omit -o")
     if figures and (compare or formats or output or len(stores) > 1):
         raise click.UsageError("--figure writes figures of one store; omit --compare, --export and -o")
+    if designs and not figures:
+        raise click.UsageError("--designs is for figures: --figure FILE")
     if compare and formats:
         raise click.UsageError("--export writes the tables of each store; omit --compare")
     results = [_with_changes(open_result(store, plugin_files), changes, plugin_files) for store in stores]
@@ -92,7 +102,8 @@ def report(
     if figures:
         from designopt.report.figure_file import write_figure
 
-        write_figures(figures, lambda file: write_figure(results[0], file, size))
+        rows = tuple(row_of(results[0], point.strip()) for point in (designs or "").split(",") if point.strip())
+        write_figures(figures, lambda file: write_figure(replace(results[0], rows_in_figures=rows), file, size))
         return
     nothing, default_page = [], "report-set.html" if changes else "report.html"
     for result in results:

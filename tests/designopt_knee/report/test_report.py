@@ -18,11 +18,13 @@ from designopt_knee.report.walking import leg_walking
 from knee_results import CRITICAL, RATIOS, SAMPLES, STIFFNESS, MadeUp, made_up, walk
 from valid_figures import check_with_plotly
 
+from designopt.plugin import Use, find
 from designopt.report.notable import unusual
 from designopt.report.page.page import render
 from designopt.report.section import Figure, Section
 from designopt.space import Space
-from designopt.study.study import DesignVariable
+from designopt.store.views.presentation import figures_of_part
+from designopt.study.study import DesignVariable, Stage
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +82,21 @@ def test_the_band_is_stated_to_be_chosen_and_lies_around_the_recorded_angle(resu
     np.testing.assert_allclose(band["y"][:n], recorded["y"] + 3.0)
     np.testing.assert_allclose(band["y"][n:][::-1], recorded["y"] - 3.0)
     assert (recorded["x"][0], recorded["x"][-1]) == (0.0, pytest.approx(100.0))
+
+
+def test_an_analysis_of_listed_designs_draws_them_and_a_scan_without_objectives_says_why_it_draws_none(
+    result: MadeUp,
+) -> None:
+    stage = Stage("list", Use(find("solver", "evaluate"), {"designs": [{"stiffness": 13.0}]}))
+    problem = replace(result.problem, objectives=())
+    analysis = replace(result, problem=problem, study=replace(result.study, objectives=(), stages=(stage,)))
+    (chart,) = knee_angle(analysis).figures  # type: ignore[union-attr]
+    assert [trace["name"] for trace in chart.plot["data"][1:3]] == [
+        f"design {row}: {design_words(result, row)}" for row in (0, 1)
+    ]
+    sweep = replace(analysis, study=replace(result.study, objectives=()))
+    with pytest.raises(ValueError, match="it draws chosen designs, and a study without objectives has none"):
+        figures_of_part(sweep, "knee_angle", {})
 
 
 def test_designs_are_named_by_the_parameters_that_vary(result: MadeUp) -> None:
@@ -202,7 +219,11 @@ def test_the_leg_keeps_its_shape_and_the_ground_passes_below(result: MadeUp) -> 
         x, y = frame["data"][1]["x"], frame["data"][1]["y"]
         length = np.hypot(x[1] - x[0], y[1] - y[0])
         assert length == pytest.approx(PARAMETER_SETS["substitute_v1"]["thigh_length"].value, abs=2e-4)
-    assert section.figures[0].choices[0].options == ("side by side", "best mismatch, compromise", "best flexion")
+    assert section.figures[0].choices[0].options == (
+        "side by side",
+        "best mismatch, compromise (recommended)",
+        "best flexion",
+    )
     assert len(section.figures[0].variants[(1,)]["frames"][0]["traces"]) == len(moving) // 2
     marks = [frame["data"][0]["x"][0] for frame in plot["frames"][:4]]
     assert marks == sorted(marks, reverse=True)  # backwards past the camera
