@@ -13,7 +13,6 @@ import click
 
 from designopt import plugin
 from designopt.cli.completion import stores as stores_here
-from designopt.cli.design import row_of
 from designopt.cli.exit import NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.figure_files import figure_size_option, write_figures
 from designopt.cli.opening import open_result, plugin_option
@@ -100,6 +99,7 @@ def report(
         echo(_write_comparison(results, Path(output or "comparison.html")))
         return
     if figures:
+        from designopt.cli.design import row_of
         from designopt.report.figure_file import write_figure
 
         rows = tuple(row_of(results[0], point.strip()) for point in (designs or "").split(",") if point.strip())

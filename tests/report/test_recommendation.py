@@ -80,6 +80,14 @@ def test_a_single_design_has_all_digits_of_its_parameters(tmp_path: Path) -> Non
     assert values == result.in_stated_units.problem.space.values(result.in_stated_units.outcomes.X[row].tolist())
 
 
+def test_designs_of_a_figure_are_points_of_the_store_and_need_a_figure(tmp_path: Path) -> None:
+    study().run(tmp_path / "s")
+    alone = designopt(tmp_path, "report", "s", "--designs", "recommended")
+    assert (alone.returncode, "--designs is for figures: --figure FILE" in alone.stderr) == (2, True)
+    unknown = designopt(tmp_path, "report", "s", "--figure", "best.svg", "--designs", "best mass,sturdy")
+    assert (unknown.returncode, "s has no design 'sturdy'" in unknown.stderr) == (2, True)
+
+
 def test_parameters_have_the_digits_that_their_tolerances_leave(tmp_path: Path) -> None:
     """A rounding of a tenth of the tolerance counts for nothing; whole numbers are not rounded."""
     space = {"t": {"low": 3.14159, "high": 8, "tolerance": "0.01 %"}, "width": {"low": 71.2345, "high": 90.0}}

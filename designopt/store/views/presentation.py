@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from designopt.counts import plural
 from designopt.plugin import Use, closest, find
@@ -17,7 +17,7 @@ from designopt.study.study import Objective
 if TYPE_CHECKING:
     import plotly.graph_objects
 
-    from designopt.store.result import Result
+    from designopt.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def better_motion_notes(
 
 
 def figure(
-    result: Result, part: str, number: int, dark: bool, settings: Mapping[str, Any]
+    result: HasChoice, part: str, number: int, dark: bool, settings: Mapping[str, Any]
 ) -> plotly.graph_objects.Figure:
     """Figure `number` of a report part of a `Result`: see `Result.plot`."""
     figures = figures_of_part(result, part, settings)
@@ -87,7 +87,15 @@ def figure(
     return figures[number].plotly(dark=dark)
 
 
-def _without_designs(result: Result) -> str:
+class HasChoice(Protocol):
+    """What a part without a figure needs of a `Result` to say why."""
+
+    @property
+    def problem(self) -> Problem: ...
+    def chosen(self) -> dict[str, int]: ...
+
+
+def _without_designs(result: HasChoice) -> str:
     """Why no design of `result` is chosen, for parts that draw chosen designs; "" if there are chosen ones."""
     if result.chosen():
         return ""
@@ -96,7 +104,7 @@ def _without_designs(result: Result) -> str:
     return "no design satisfies all limits"
 
 
-def figures_of_part(result: Result, part: str, settings: Mapping[str, Any]) -> Sequence[Any]:
+def figures_of_part(result: HasChoice, part: str, settings: Mapping[str, Any]) -> Sequence[Any]:
     """The figures of a report part of a `Result`, at least one; raises what `Result.plot` does."""
     plugin = find("report", part)
     for name in settings.keys() - plugin.settings.keys():

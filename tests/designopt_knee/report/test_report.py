@@ -18,13 +18,13 @@ from designopt_knee.report.walking import leg_walking
 from knee_results import CRITICAL, RATIOS, SAMPLES, STIFFNESS, MadeUp, made_up, walk
 from valid_figures import check_with_plotly
 
-from designopt.plugin import Use, find
+from designopt import define
 from designopt.report.notable import unusual
 from designopt.report.page.page import render
 from designopt.report.section import Figure, Section
 from designopt.space import Space
 from designopt.store.views.presentation import figures_of_part
-from designopt.study.study import DesignVariable, Stage
+from designopt.study.study import DesignVariable
 
 
 @pytest.fixture(scope="module")
@@ -85,18 +85,22 @@ def test_the_band_is_stated_to_be_chosen_and_lies_around_the_recorded_angle(resu
 
 
 def test_an_analysis_of_listed_designs_draws_them_and_a_scan_without_objectives_says_why_it_draws_none(
-    result: MadeUp,
+    tmp_path: Path,
 ) -> None:
-    stage = Stage("list", Use(find("solver", "evaluate"), {"designs": [{"stiffness": 13.0}]}))
-    problem = replace(result.problem, objectives=())
-    analysis = replace(result, problem=problem, study=replace(result.study, objectives=(), stages=(stage,)))
-    (chart,) = knee_angle(analysis).figures  # type: ignore[union-attr]
-    assert [trace["name"] for trace in chart.plot["data"][1:3]] == [
-        f"design {row}: {design_words(result, row)}" for row in (0, 1)
+    designs = [
+        {"name": "mine", "stiffness": 16000.0, "damping_ratio": 0.05},
+        {"stiffness": 17e3, "damping_ratio": 0.05},
     ]
-    sweep = replace(analysis, study=replace(result.study, objectives=()))
+    arrays = dict.fromkeys(("phase", "knee_angle", "knee_angle_recorded"), "all")
+    sections = {"study": "angles", "model": {"use": "four_bar_knee"}, "execution": {"executor": "serial"}}
+    sections["execution"] |= {"arrays": arrays}
+    analysis = define(**sections, solver={"use": "evaluate", "designs": designs}).run(tmp_path / "s")
+    (chart,) = knee_angle(analysis).figures  # type: ignore[union-attr]
+    assert [trace["name"].partition(":")[0] for trace in chart.plot["data"][1:3]] == ["mine", "design 1"]
+    space = {"stiffness": [16000, 17000], "damping_ratio": 0.05}
+    scan = define(**sections, space=space, solver={"use": "full_factorial", "levels": 2}).run(tmp_path / "t")
     with pytest.raises(ValueError, match="it draws chosen designs, and a study without objectives has none"):
-        figures_of_part(sweep, "knee_angle", {})
+        figures_of_part(scan, "knee_angle", {})
 
 
 def test_designs_are_named_by_the_parameters_that_vary(result: MadeUp) -> None:
