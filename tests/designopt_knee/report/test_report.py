@@ -87,16 +87,13 @@ def test_the_band_is_stated_to_be_chosen_and_lies_around_the_recorded_angle(resu
 def test_an_analysis_of_listed_designs_draws_them_and_a_scan_without_objectives_says_why_it_draws_none(
     tmp_path: Path,
 ) -> None:
-    designs = [
-        {"name": "mine", "stiffness": 16000.0, "damping_ratio": 0.05},
-        {"stiffness": 17e3, "damping_ratio": 0.05},
-    ]
+    designs = [{"name": name, "stiffness": 16000.0, "damping_ratio": c} for name, c in (("mine", 0.05), ("soft", 0.04))]
     arrays = dict.fromkeys(("phase", "knee_angle", "knee_angle_recorded"), "all")
     sections = {"study": "angles", "model": {"use": "four_bar_knee"}, "execution": {"executor": "serial"}}
     sections["execution"] |= {"arrays": arrays}
     analysis = define(**sections, solver={"use": "evaluate", "designs": designs}).run(tmp_path / "s")
     (chart,) = knee_angle(analysis).figures  # type: ignore[union-attr]
-    assert [trace["name"].partition(":")[0] for trace in chart.plot["data"][1:3]] == ["mine", "design 1"]
+    assert [trace["name"].partition(":")[0] for trace in chart.plot["data"][1:3]] == ["mine", "soft"]
     space = {"stiffness": [16000, 17000], "damping_ratio": 0.05}
     scan = define(**sections, space=space, solver={"use": "full_factorial", "levels": 2}).run(tmp_path / "t")
     with pytest.raises(ValueError, match="it draws chosen designs, and a study without objectives has none"):
