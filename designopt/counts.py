@@ -18,8 +18,8 @@ def with_subject(name: str, sentence: str) -> str:
 
 
 def count(number: int) -> str:
-    """A count with thousands separators."""
-    return f"{number:,}".replace(",", "\u202f")
+    """A count in digits, as other numbers without separators of thousands."""
+    return f"{number}"
 
 
 def percent(share: float, decimals: int = 0) -> str:

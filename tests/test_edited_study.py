@@ -100,7 +100,9 @@ def test_a_changed_bound_is_shown_with_the_ways_to_go_on(folder):
     assert "--rescore" not in repeated.stderr
     assert any(
         line.startswith("  --beside")
-        and "results/plate.2.study; takes over evaluations with the same keys: up to 9 of 13" in line
+        and "results/plate.2.study; takes over evaluations with the same keys: up to 9 of 13, of those that the stages "
+        "propose again: another space moves the points of a grid or a sample"
+        in line
         for line in lines
     )
     assert any(line.startswith("  --replace") for line in lines)
@@ -212,8 +214,14 @@ def test_a_design_of_the_first_run_that_is_better_than_those_of_a_run_beside_is_
     edit(folder, "levels: 13", f"levels: {levels}")
     beside = designopt(folder, "run", "plate.yaml", "--beside", *PLUGIN)
     assert beside.returncode == 0, beside.stderr
-    better = "note: results/plate.study/2 is better: mass 2.4 kg, within the same bounds and limits"
-    assert (better in beside.stdout) == note
+    better = "results/plate.study/2 is better: mass 2.4 kg, within the same bounds and limits"
+    assert (f"note: {better}" in beside.stdout) == note
+    assert (better in (folder / "results/plate.2.study/report.html").read_text()) == note
+    for command in ("show", "resume"):
+        assert (f"note: {better}" in designopt(folder, command, "results/plate.2.study", *PLUGIN).stdout) == note
+    (folder / "results").rename(folder / "archive")
+    moved = designopt(folder, "show", "archive/plate.2.study", *PLUGIN).stdout
+    assert ("note: archive/plate.study/2 is better" in moved) == note
 
 
 def test_other_limits_are_answered_from_the_recorded_evaluations(folder):

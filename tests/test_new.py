@@ -57,6 +57,9 @@ def test_the_damper_template_is_a_valid_study_with_the_name_that_is_given(work_f
     assert "  designopt run my_knee.yaml" in answer.output.splitlines()
     assert load("my_knee.yaml").name == "my_knee"
     assert not any("will be empty" in note for note in remarks(load("my_knee.yaml").definition))
+    assert "#   designopt run my_knee.yaml " in Path("my_knee.yaml").read_text()
+    assert designopt("new", "damper", "-o", "a file.yaml", "--name", "patient").exit_code == 0
+    assert "#   designopt validate 'a file.yaml' " in Path("a file.yaml").read_text()
     assert designopt("new", "damper", "--name", "other").exit_code == 0
     assert load("other.yaml").name == "other"
 

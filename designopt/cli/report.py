@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,11 @@ LISTED, NAMED = 4, 12
 )
 @figure_size_option
 @click.option(
+    "--designs",
+    metavar="POINT[,POINT]",
+    help="--figure: draw these designs, not the chosen ones: numbers or names as in `designopt show STORE/POINT`.",
+)
+@click.option(
     "--set",
     "changes",
     multiple=True,
@@ -65,6 +71,7 @@ def report(
     formats: tuple[str, ...],
     figures: tuple[str, ...],
     size: tuple[float, float] | None,
+    designs: str | None,
     changes: tuple[str, ...],
     plugin_files: tuple[str, ...],
 ) -> None:
@@ -83,6 +90,8 @@ def report(
         raise click.UsageError("-o names one page; use --compare for one page about all stores, or omit -o")
     if figures and (compare or formats or output or len(stores) > 1):
         raise click.UsageError("--figure writes figures of one store; omit --compare, --export and -o")
+    if designs and not figures:
+        raise click.UsageError("--designs is for figures: --figure FILE")
     if compare and formats:
         raise click.UsageError("--export writes the tables of each store; omit --compare")
     results = [_with_changes(open_result(store, plugin_files), changes, plugin_files) for store in stores]
@@ -90,9 +99,11 @@ def report(
         echo(_write_comparison(results, Path(output or "comparison.html")))
         return
     if figures:
+        from designopt.cli.design import row_of
         from designopt.report.figure_file import write_figure
 
-        write_figures(figures, lambda file: write_figure(results[0], file, size))
+        rows = tuple(row_of(results[0], point.strip()) for point in (designs or "").split(",") if point.strip())
+        write_figures(figures, lambda file: write_figure(replace(results[0], rows_in_figures=rows), file, size))
         return
     nothing, default_page = [], "report-set.html" if changes else "report.html"
     for result in results:

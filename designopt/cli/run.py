@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,7 +158,7 @@ def run(
         budgets = {**at_least_spent(study.definition, start.store), **changes}
     tell.runs(start.store)
     result = study.run(progress=progress(progress_mode), budget=budgets, **vars(start), **options)
-    return _finish(result, sources=start.recall)
+    return _finish(result)
 
 
 @click.command()
@@ -218,10 +218,9 @@ def _budget(text: str) -> tuple[str, int | timedelta]:
     return stage, time
 
 
-def _finish(result: Result, sources: Sequence[Path] = ()) -> int:
-    """The short table, notes on better designs of `sources`, the report, the exports and the next commands."""
+def _finish(result: Result) -> int:
+    """The short table, the report, the exports and the next commands."""
     from designopt.report import summary_table
-    from designopt.report.comparison.better_designs import note_on_better_designs
     from designopt.report.no_design import most_frequent_end, without_number
     from designopt.report.terminal import broken_limits, most_frequent_failure
     from designopt.store.errors import budget_option, path_hint, resume_command
@@ -229,8 +228,7 @@ def _finish(result: Result, sources: Sequence[Path] = ()) -> int:
 
     feasible = bool(result.outcomes.feasible.any())
     if feasible or (not result.problem.objectives and len(result.outcomes)):
-        notes = [f"note: {note}\n" for source in sources if (note := note_on_better_designs(result, source))]
-        echo("".join([f"{summary_table(result)}\n", *notes]))
+        echo(f"{summary_table(result)}\n")
     page = write_page(result)
     echo(f"report       {page}")
     lacking = write_exports(result, page, result.study.export, required=False, label="export       ")

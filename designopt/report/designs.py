@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.report.labels import drawn_designs, listed, values_in_words
+from designopt.report.labels import RECOMMENDED, drawn_designs, listed, values_in_words
 from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 
@@ -43,11 +43,11 @@ def stored_arrays(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
     arrays_of: dict[tuple[str, str], Arrays] = {}
     scenarios = result.problem.scenarios
     recommended_row = (result.recommended() or ("", None))[1]
-    first = [] if recommended_row is None else [recommended_row]
+    first = [] if recommended_row is None or result.rows_in_figures else [recommended_row]
     several = len(result.outcomes.X) > 1
     designs = 0
     for row in dict.fromkeys([*first, *drawn_designs(result).values(), *range(len(result.outcomes.X))]):
-        name = design_label(result, row) + (" (recommended)" if several and row == recommended_row else "")
+        name = design_label(result, row) + (RECOMMENDED if several and row == recommended_row else "")
         design_arrays = {}
         for s, scenario in enumerate(scenarios):
             arrays = result.arrays(row, s)

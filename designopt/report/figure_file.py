@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,9 +31,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 SIZE, LETTERS, LONGEST = (85.0, 64.0), 8.0, 60.0
 #: Pixels of the letters of figures on the page.
 _LETTERS_OF_PAGE = 13.0
-#: Additional height of a further panel and of a row of the legend beyond `FREE_ROWS`, width of an entry without name
-#: and of a letter (mm).
-PANEL, ROW, FREE_ROWS, ENTRY, LETTER = 22.0, 5.0, 3, 12.0, 1.5
+#: Additional height of a further panel and of a row of the legend beyond `FREE_ROWS`, width of both margins, of an
+#: entry without name and of a letter (mm).
+PANEL, ROW, FREE_ROWS, SIDES, ENTRY, LETTER = 22.0, 5.0, 3, 15.0, 12.0, 1.5
 #: CSS pixels in a millimetre and in a point.
 _PIXELS, _POINT = 96.0 / 25.4, 96.0 / 72.0
 
@@ -60,11 +61,22 @@ class FigureError(Exception):
 
 
 def write_figure(result: Result, file: Path, size: tuple[float, float] | None = None) -> str:
-    """Write the figure of a report that `file` names, as `write_one_of` does.
+    """Write the figure of a report that `file` names, as `write_one_of` does. The returned text also says where the
+    `rows_in_figures` of `result` make no difference.
 
     Raises `FigureError` for an unknown part or format and without a browser, `OSError` if the file cannot be written.
     """
-    return write_one_of(_figures_of_part(result, file), file, size)
+    figures = _figures_of_part(result, file)
+    texts = [write_one_of(figures, file, size)]
+    if result.rows_in_figures and _plots(figures) == _plots(
+        _figures_of_part(replace(result, rows_in_figures=()), file)
+    ):
+        texts.append("it is the same with and without --designs")
+    return "; ".join(filter(None, texts))
+
+
+def _plots(figures: Sequence[Any]) -> list[str]:
+    return [str(figure.plotly().to_json()) for figure in figures]
 
 
 def write_one_of(figures: Sequence[Any], file: Path, size: tuple[float, float] | None = None) -> str:
@@ -167,23 +179,46 @@ def _figures_of_part(result: Result, file: Path) -> Sequence[Any]:
     part, _ = part_and_number(file)
     try:
         return presentation.figures_of_part(result.in_stated_units, part, {})
-    except (PluginError, ValueError) as error:
+    except PluginError as error:
         raise FigureError(f"{file}: {error}; the name of the file is that of a part of the report") from None
+    except ValueError as error:
+        raise FigureError(f"{file}: {error}") from None
 
 
 def _column(figure: plotly.graph_objects.Figure) -> tuple[float, float]:
     """Width and height (mm) of a figure in one column."""
     width, height = SIZE
     panels = {axis.domain for axis in figure.select_yaxes() if axis.overlaying is None}
-    in_legend = figure.select_traces(lambda trace: "showlegend" in trace and trace.showlegend is not False)
-    names = [trace.name for trace in in_legend if trace.name]
-    in_a_row = max(1, int(width / (ENTRY + LETTER * max(map(len, names), default=0))))
-    rows = -(-len(names) // in_a_row)
+    rows = _legend_rows([trace.name for trace in _in_legend(figure)])
     return width, height + PANEL * max(0, len(panels) - 1) + ROW * max(0, rows - FREE_ROWS)
 
 
+def _in_legend(figure: plotly.graph_objects.Figure) -> list[Any]:
+    """The traces with a name in the legend."""
+    traces = figure.select_traces(lambda trace: "showlegend" in trace and trace.showlegend is not False)
+    return [trace for trace in traces if trace.name]
+
+
+def _legend_rows(names: Sequence[str]) -> int:
+    """Rows of a legend with these names in one column of a paper."""
+    in_a_row = max(1, int((SIZE[0] - SIDES) / (ENTRY + LETTER * max(map(len, names), default=0))))
+    return -(-len(names) // in_a_row)
+
+
+def _shorten_names(figure: plotly.graph_objects.Figure) -> None:
+    """End the names of a long legend before their first colon, after which values of designs stand, if they stay
+    different."""
+    traces = _in_legend(figure)
+    short_of = {trace.name: trace.name.partition(": ")[0] for trace in traces}
+    if _legend_rows([trace.name for trace in traces]) <= FREE_ROWS or len({*short_of.values()}) < len(short_of):
+        return
+    for trace in traces:
+        trace.name = short_of[trace.name]
+
+
 def _on_paper(figure: plotly.graph_objects.Figure) -> plotly.graph_objects.Figure:
-    """The figure of a page with the letters of a paper, and everything else that has a size in proportion."""
+    """The figure of a page with the letters of a paper, everything else that has a size in proportion, and all points
+    of its curves, which Plotly would thin."""
     import plotly.graph_objects as go
 
     letters = LETTERS * _POINT
@@ -192,13 +227,15 @@ def _on_paper(figure: plotly.graph_objects.Figure) -> plotly.graph_objects.Figur
         title_standoff=4, title_font_size=letters
     )
     smaller.update_traces(labelangle=-30, selector={"type": "parcoords"})
+    smaller.update_traces(line_simplify=False, selector={"type": "scatter"})
+    _shorten_names(smaller)
     above = 1.5 if any(text.yref == "paper" and (text.y or 0.0) >= 1.0 for text in smaller.layout.annotations) else 0.0
     above = 5.0 if any(trace.type == "parcoords" for trace in smaller.data) else above
     return smaller.update_layout(
         title=None,
         font_size=letters,
         legend={"font_size": 0.9 * letters, "tracegroupgap": 0},
-        margin={"l": 40, "r": 8, "t": 8 + above * letters, "b": 32},
+        margin={"l": 40, "r": 16, "t": 8 + above * letters, "b": 32},
     )
 
 

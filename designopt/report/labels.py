@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 LEAST_DIGITS, MOST_DIGITS = 2, 6
 #: Largest rounding of a parameter's value, relative to its tolerance.
 _SHARE_OF_TOLERANCE = 0.1
+#: The mark of the recommended one of several designs.
+RECOMMENDED = " (recommended)"
+#: Maximum number of drawn designs of a study that lists them and has no objectives.
+LISTED = 6
 #: The label of the design of a study without free parameters.
 ONLY_DESIGN = "the design"
 #: A number is round-off, shown as 0, up to this size relative to what it was computed from.
@@ -176,16 +180,37 @@ def chosen_once(result: Result) -> dict[str, int]:
     return {", ".join(labels): row for row, labels in chosen_labels(result).items()}
 
 
+def marked_designs(result: Result) -> dict[str, int]:
+    """`chosen_once`, the recommended one of several marked as such."""
+    rows_by_label, recommendation = chosen_once(result), result.recommended()
+    row = recommendation[1] if recommendation is not None and len(rows_by_label) > 1 else None
+    return {label + RECOMMENDED * (i == row): i for label, i in rows_by_label.items()}
+
+
+def figure_designs(result: Result) -> dict[str, int]:
+    """The designs of a figure: the `marked_designs`, or those of `rows_in_figures`, as ``design 407`` without a
+    label."""
+    label_of = {row: label for label, row in marked_designs(result).items()}
+    return {label_of.get(row, f"design {row}"): row for row in result.rows_in_figures or label_of}
+
+
 def as_subject(labels: Sequence[str]) -> str:
     """The labels of one design as the subject of a sentence: ``best mass (also compromise)``."""
     return labels[0] if len(labels) == 1 else f"{labels[0]} (also {listed(labels[1:])})"
 
 
 def drawn_designs(result: Result) -> dict[str, int]:
-    """The designs that a figure shows: the chosen ones, and the one with the smallest violation if none is feasible."""
-    designs, least_violating = chosen_once(result), result.least_violating()
+    """The `figure_designs`, and the design with the smallest violation if none is feasible; without objectives the
+    first ones with a result of those that the study lists."""
+    designs, least_violating = figure_designs(result), result.least_violating()
+    if result.rows_in_figures:
+        return designs
     if least_violating is not None and least_violating not in designs.values():
         designs["least violation, not feasible"] = least_violating
+    if not result.problem.objectives and result.study.lists_designs:
+        rows = np.flatnonzero(~result.outcomes.failed)[:LISTED].tolist()
+        names = design_names(result)
+        designs |= {names[row] if row in result.named.values() else f"design {row}": row for row in rows}
     return designs
 
 

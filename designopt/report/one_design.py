@@ -1,6 +1,6 @@
 """One design of a result as rows of texts: values, results, evaluations, arrays.
 
-The first row of each table is its head. Numbers have six significant digits; exported tables have all.
+The first row of each table is its head. Parameters have all digits, other numbers six; exported tables have all.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def parameter_rows(result: Result, row: int) -> list[list[str]]:
     for p in result.problem.space.parameters:
         note = "fixed" if p.kind == "fixed" else ""
         if p.name in values:
-            rows.append([p.name, _number(values[p.name]), p.unit, note])
+            value = values[p.name]
+            rows.append([p.name, repr(float(value)) if isinstance(value, float) else _number(value), p.unit, note])
         else:
             rows.append([p.name, "", p.unit, "not active here"])
     return rows

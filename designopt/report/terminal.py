@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,11 +14,11 @@ from designopt.report.labels import (
     answer_digits,
     as_subject,
     chosen_labels,
-    chosen_once,
     design_names,
     design_values,
     displayed_figures,
     failure_class,
+    marked_designs,
     number,
     objective_values,
     parameter_text,
@@ -27,11 +27,13 @@ from designopt.report.labels import (
 from designopt.report.no_design import failed_baselines, without_feasible, without_number
 from designopt.report.notable import LINES, diagnosis, notable, remarks_on_recommended, unusual
 from designopt.report.parts.answer import summary, violated_limits
+from designopt.report.parts.answer.better_designs import better_in_other_stores
 from designopt.report.parts.answer.limits import limits_of_most, reached_bounds
-from designopt.report.parts.answer.recommendation import search_without_gain
+from designopt.report.parts.answer.recommendation import search_without_gain, used_budget
 from designopt.report.parts.answer.tolerances import (
     behind_front,
     end_of_front,
+    fragile_designs,
     fragile_in_short,
     narrow_front,
     robust_baseline,
@@ -65,7 +67,7 @@ def summary_table(result: Result) -> str:
     if not result.problem.objectives:
         return analysis_table(result)
     result = result.in_stated_units
-    rows_by_label = chosen_once(result)
+    rows_by_label = marked_designs(result)
     if not rows_by_label:
         why = [without_feasible(result), *broken_limits(result), most_frequent_failure(result)]
         notes = [f"note: {text}" for text in (*diagnosis(result), *study_remarks(result.study))]
@@ -78,15 +80,13 @@ def summary_table(result: Result) -> str:
     head += shares
     values, digits = objective_values(result), answer_digits(result)
     lines, better = [head], result.better_motions
-    recommendation = result.recommended() if len(rows_by_label) > 1 else None
     for label, row in rows_by_label.items():
         design = zip(problem.space.free, design_values(result, row), strict=True)
         parameters = [parameter_text(result, p.name, v) for p, v in design]
         cells = [*parameters, *(number(v, digits) for v in map(float, values[row]))]
         violation = "" if result.outcomes.feasible[row] else " (violates limits)"
         cells += [words(row) for words in shares.values()]
-        mark = " (recommended)" if recommendation is not None and row == recommendation[1] else ""
-        lines.append([label + mark + violation, *cells])
+        lines.append([label + violation, *cells])
         if row in better:
             motion = ["  its program found", *parameters, number(better[row], digits)]
             lines.append([*motion, *[""] * len(shares)])
@@ -110,9 +110,11 @@ def summary_table(result: Result) -> str:
     )
     first += [f"note: {clause}" for clause in clauses]
     last = [
+        *_all_digits(result),
         *violated_limits.mostly_infeasible(result),
         *search_to_continue(result),
         *search_without_gain(result),
+        *better_in_other_stores(result),
         *unknown_robustness(result),
     ]
     notes = [
@@ -123,6 +125,15 @@ def summary_table(result: Result) -> str:
         *(f"note: {clause}" for clause in (*reached_bounds(result), *limits_of_most(result), *last)),
     ]
     return "\n".join([*first, *aligned(lines, 1), *notes])
+
+
+def _all_digits(result: Result) -> list[str]:
+    """Where all digits of the parameters are, if a chosen design may violate limits with the rounded ones."""
+    labels = fragile_designs(result)
+    if not labels:
+        return []
+    command = f"designopt show {shlex.quote(f'{result.path}/{labels[0]}')}"
+    return [f"with the rounded parameters of the table such a design may violate limits; all digits: {command}"]
 
 
 def _lacking(result: Result) -> list[str]:
@@ -268,7 +279,7 @@ def unfinished(result: Result) -> str:
         return ""
     stage_names = set(result.stage.tolist())
     stages = [stage for stage in result.study.stages if stage.name in stage_names] or list(result.study.stages[:1])
-    design_count = _used_budget(result, stages[-1].name) if stages else 0
+    design_count = used_budget(result, stages[-1].name) if stages else 0
     # The total requests of all stages are those of this stage as long as there was no other.
     points = result.counts["points"] if len(stages) == 1 else None
     budget = stages[-1].budget.evaluations or points if stages else None
@@ -285,16 +296,6 @@ def unfinished(result: Result) -> str:
     if result.made_elsewhere:
         why = f"Unfinished: evaluations are asked for; so far {far}{of_stage}. Continue"
     return f"{why} with: {ask_and_tell(result.path) if result.made_elsewhere else resume_command(result.path)}"
-
-
-def _used_budget(result: Result, stage: str) -> int:
-    """The completed designs of a stage, with the cost of cheap evaluations and without invalid designs, which cost
-    nothing."""
-    rows, fidelity = result.designs_of(stage), result.problem.fidelity
-    valid = int((~result.outcomes.invalid[rows[rows >= 0]]).sum())
-    cheap = result.cheap if stage == result.study.stages[-1].name else None
-    cost = 0.0 if cheap is None or fidelity is None else len(cheap) * fidelity.cost
-    return math.ceil(valid + cost - 1e-9)
 
 
 #: Reasons for the end of a session, as clauses.

@@ -149,7 +149,7 @@ def run_study(
                 parts = (store, ledger, execution, starting, signals, show)
                 stores = _with_starts(recall_stores, starting_designs, show)
                 dispatcher = RecallingDispatcher(*parts, stores=stores) if stores else Dispatcher(*parts)
-                for text in _begin_session(store, study, permission):
+                for text in _begin_session(store, study, permission, [store.path for store in recall_stores]):
                     dispatcher.event("code", text)
                 if baseline_note:
                     dispatcher.event("baseline", baseline_note)
@@ -286,9 +286,11 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
         raise StoreError(f"{path}: cannot be continued here: {reason}; {advice}", path)
 
 
-def _begin_session(store: Store, study: StudyDefinition, permission: Permission) -> list[str]:
+def _begin_session(
+    store: Store, study: StudyDefinition, permission: Permission, recall_stores: Sequence[Path]
+) -> list[str]:
     """Begin a session; report changed code and programs."""
-    facts = provenance(study, permission.programs)
+    facts = provenance(study, permission.programs, recall_stores)
     try:
         changed_modules, files, warnings = code_differences(store.path, facts)
         programs = other_programs(store.path, facts)

@@ -43,9 +43,9 @@ PACKAGES = (
 )
 
 
-def provenance(study: StudyDefinition, programs: Mapping[str, str]) -> dict[str, Any]:
-    """One line of ``provenance.jsonl`` of a run with the paths of the allowed `programs`, "" for those on PATH: the
-    paths are not recorded."""
+def provenance(study: StudyDefinition, programs: Mapping[str, str], recall_stores: Sequence[Path]) -> dict[str, Any]:
+    """One line of ``provenance.jsonl`` of a run that takes over evaluations from `recall_stores`, with the paths of the
+    allowed `programs`, "" for those on PATH: the paths of programs are not recorded."""
     uses = [study.model, *study.figures.values(), *(stage.solver for stage in study.stages)]
     package_versions = versions([use.plugin for use in uses])
     for name in PACKAGES:
@@ -69,6 +69,7 @@ def provenance(study: StudyDefinition, programs: Mapping[str, str]) -> dict[str,
         "remarks": model_remarks(study),
         "programs": {name: _file_digest(path or shutil.which(name) or "") for name, path in programs.items()},
         "program_options": [f"{name}=PATH" if path else name for name, path in programs.items()],
+        "recall": [str(path) for path in recall_stores],
     }
 
 
@@ -83,6 +84,18 @@ def recorded_remarks(path: Path) -> list[str]:
     sessions, _ = _sessions(path)
     of_sessions = (session.get("remarks") for session in reversed(sessions))
     return next((list(map(str, remarks)) for remarks in of_sessions if remarks and isinstance(remarks, list)), [])
+
+
+def recall_stores(path: Path) -> list[Path]:
+    """The stores from which runs of the store `path` took over evaluations, as far as they exist: one that is gone from
+    its folder is looked for beside `path`, with which it may have been moved."""
+    sessions, _ = _sessions(path)
+    stores = []
+    for store in dict.fromkeys(Path(str(text)) for session in sessions for text in session.get("recall") or ()):
+        neighbour = path.with_name(store.name)
+        is_beside = neighbour.absolute() == store or not (store / "journal.db").exists()
+        stores.append(neighbour if is_beside else store)
+    return [store for store in stores if (store / "journal.db").exists() and store != path]
 
 
 def code_differences(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:

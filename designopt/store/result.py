@@ -49,7 +49,8 @@ class Result:
 
     `problem` scores the records. After `with_changes`, `original` is the result as it was run and `changes` are the
     applied texts. A run that ends here leaves its records as `contents`, which are not read again. `stored` is the same
-    result in the units of the store, if this one is `in_stated_units`.
+    result in the units of the store, if this one is `in_stated_units`. Figures of single designs show those whose rows
+    are `rows_in_figures`, the chosen ones if empty.
     """
 
     path: Path
@@ -59,6 +60,7 @@ class Result:
     changes: tuple[str, ...] = field(default=(), kw_only=True)
     contents: recorded_designs.Contents | None = field(default=None, kw_only=True, repr=False, compare=False)
     stored: Result | None = field(default=None, kw_only=True, repr=False, compare=False)
+    rows_in_figures: tuple[int, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
         return one_line(f"<Result of {self.study.name} in {self.path}: {plural(len(self.outcomes), 'design')}>")

@@ -1,7 +1,7 @@
 """Templates of ``designopt new``: study files and plugins that run unchanged.
 
 A template is a file or a folder beside this module; its files end in ``.template``. The given name replaces
-``{{name}}`` in a text and ``NAME`` in a file name.
+``{{name}}`` in a text and ``NAME`` in a file name, the path of the written file ``{{file}}``.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ def write(template: str, target: Path | None = None, name: str | None = None) ->
     for file, text in texts.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:
-            stream.write(text.read_text(encoding="utf-8").replace("{{name}}", name))
+            content = text.read_text(encoding="utf-8").replace("{{name}}", name)
+            stream.write(content.replace("{{file}}", shlex.quote(str(file))))
     steps = tuple(step.format(place=shlex.quote(str(destination)), name=name) for step in TEMPLATES[template].next)
     return WrittenStudy(tuple(texts), steps)
 

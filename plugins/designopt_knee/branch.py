@@ -95,8 +95,8 @@ class FourBarKneeBranch(FourBarKnee):
             )
 
     def design_remarks(self, design: DampingDesign, scenarios: Sequence[KneeConditions]) -> list[str]:
-        """Nothing: a damping without a stiffness has no angle at heel strike."""
-        return []
+        """A sentence on a leg that is a substitute: a damping without a stiffness has no angle at heel strike."""
+        return self._leg_origin(design, scenarios)
 
     def evaluate(  # type: ignore[override]
         self, design: DampingDesign, scenario: KneeConditions, arrays: Set[str]

@@ -28,6 +28,7 @@ from designopt_knee.parameters import (
     check_geometry,
     check_ranges,
     complete,
+    substitute_remarks,
 )
 from designopt_knee.recorded_leg import check_walk, clearance_remarks, leg_remarks
 from designopt_knee.straight_knee import bent_knee_remarks, straight_knee_remarks
@@ -184,12 +185,18 @@ class FourBarKnee:
         return [] if least is None else clearance_remarks(self._gait_of({}), self._leg({}), self.swing_window, least)
 
     def design_remarks(self, design: KneeDesign, scenarios: Sequence[KneeConditions]) -> list[str]:
-        """A sentence on a knee that `design` leaves bent at heel strike, in the scenario where it does so most."""
+        """A sentence on a knee that `design` leaves bent at heel strike, in the scenario where it does so most, and one
+        on a leg that is a substitute."""
         self.prepare()
         angles = frozenset({"knee_angle", "knee_angle_recorded"})
         answers = self.batch([design] * len(scenarios), scenarios, angles)
         arrays = [answer[1] for answer in answers if not isinstance(answer, Exception)]
-        return bent_knee_remarks([(a["knee_angle"][0], a["knee_angle_recorded"][0]) for a in arrays])
+        bent = bent_knee_remarks([(a["knee_angle"][0], a["knee_angle_recorded"][0]) for a in arrays])
+        return [*bent, *self._leg_origin(design, scenarios)]
+
+    def _leg_origin(self, design: Mapping[str, Any], scenarios: Sequence[KneeConditions]) -> list[str]:
+        """A sentence on the values of the leg that are substitutes, and on scenarios that would vary them."""
+        return substitute_remarks(self.parameter_set, {*self.parameters, *design}, frozenset().union(*scenarios))
 
     def prepare(self) -> None:
         """Read the gait, state the equations, and compile them if there is a C compiler."""

@@ -7,7 +7,7 @@ plausible ranges because the paper's tables were not available; D derived from o
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
@@ -164,6 +164,27 @@ PARAMETER_SETS: Mapping[str, Mapping[str, SourcedValue]] = {
     "substitute_v1": SUBSTITUTE_V1,
     "substitute_v2": SUBSTITUTE_V2,
 }
+
+
+def substitute_remarks(parameter_set: str, overrides: Collection[str], conditions: Collection[str]) -> list[str]:
+    """A sentence on the values of a leg that are substitutes of `parameter_set`, not `overrides`, and on scenarios
+    that would vary the leg or the hip if none of their `conditions` do."""
+    values = PARAMETER_SETS[parameter_set]
+    substitutes = {name for name, value in values.items() if value.source == "S"}
+    names = substitutes - {*overrides}
+    if not names:
+        return []
+    extent = "all" if names == substitutes else f"{len(names)} of"
+    way = (
+        ""
+        if {*conditions} & {*values}
+        else "; scenarios vary leg, hip and walk: docs/four_bar_knee.md, step 5 of a gait"
+    )
+    return [
+        f"the leg is a substitute: {extent} its {len(substitutes)} lengths, masses and levers are those of"
+        f" {parameter_set}, not a person's{way}"
+    ]
+
 
 #: The damper in the equations of motion.
 DAMPER = ("stiffness", "damping", "extension_damping", "quadratic_damping")

@@ -12,6 +12,7 @@ from designopt_knee.gait_heads import CYCLE_COLUMNS
 from designopt_knee.linkage import JOINTS, LINKS
 from designopt_knee.model import FourBarKnee, initial_states
 from designopt_knee.outputs import ARRAYS
+from designopt_knee.parameters import PARAMETER_SETS
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 
@@ -261,13 +262,25 @@ def test_a_walking_speed_of_half_or_twice_that_of_the_standing_foot_is_refused()
 
 def test_a_knee_that_the_recommended_damper_leaves_bent_at_heel_strike_is_a_remark() -> None:
     knee = FourBarKnee(parameter_set="substitute_v2")
-    (remark,) = knee.design_remarks(damper(16000.0, 0.05), [{"hip_hike": 1.001}, {}])
+    remark, _ = knee.design_remarks(damper(16000.0, 0.05), [{"hip_hike": 1.001}, {}])
     assert remark.startswith(
         "the knee is bent by 14.3 deg at heel strike, and by 0.2 deg in the recording: a knee that"
     )
-    assert knee.design_remarks(damper(12103.0, 0.0742), [{}]) == []  # recommended by the study knee_damper
-    assert knee.design_remarks(damper(-1.0), [{}]) == []
-    assert FourBarKneeBranch().design_remarks({"damping_ratio": 0.05}, [{}]) == []
+    for without in (damper(12103.0, 0.0742), damper(-1.0)):  # the first is recommended by the study knee_damper
+        assert [text[:7] for text in knee.design_remarks(without, [{}])] == ["the leg"]
+
+
+def test_a_leg_of_substitutes_is_a_remark_with_the_way_to_vary_it() -> None:
+    branch = FourBarKneeBranch(parameters={"thigh_length": 0.4})
+    (remark,) = branch.design_remarks({"damping_ratio": 0.05, "shank_length": 0.45}, [{}])
+    assert remark == (
+        "the leg is a substitute: 20 of its 22 lengths, masses and levers are those of substitute_v1, not a person's;"
+        " scenarios vary leg, hip and walk: docs/four_bar_knee.md, step 5 of a gait"
+    )
+    (remark,) = FourBarKneeBranch().design_remarks({"damping_ratio": 0.05}, [{}, {"hip_hike": 0.995}])
+    assert remark.endswith("all its 22 lengths, masses and levers are those of substitute_v1, not a person's")
+    values = {name: entry.value for name, entry in PARAMETER_SETS["substitute_v1"].items()}
+    assert FourBarKneeBranch(parameters=values).design_remarks({"damping_ratio": 0.05}, [{}]) == []
 
 
 def test_a_straight_knee_that_the_load_does_not_keep_straight_is_a_remark() -> None:

@@ -4,14 +4,19 @@ import base64
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html import unescape
+from pathlib import Path
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 from given_results import grid
 
 from designopt.report import figure_file, notebook_figure
 from designopt.report.figure_file import FigureError, write_figure
+from designopt.report.labels import drawn_designs
+from designopt.report.section import Figure
 
 needs_browser = pytest.mark.skipif(
     not any(shutil.which(name) for name in figure_file.BROWSERS), reason="needs Chromium or Chrome"
@@ -33,12 +38,39 @@ def test_sizes_in_pixels_are_in_proportion_to_the_letters_of_a_paper():
     assert height == 64.0 + figure_file.PANEL + 3 * figure_file.ROW  # six rows of the legend, three of them free
 
 
+def test_a_long_legend_names_designs_without_their_values_and_makes_the_figure_higher():
+    names = ["recorded ± 5 deg", *(f"{label}: k 11047 N/m, c/k 0.0774 s" for label in ("robust (recommended)", *"abc"))]
+    figure = figure_file._on_paper(go.Figure([go.Scatter(x=[0, 1], y=[0, 1], name=name) for name in names]))
+    assert [trace.name for trace in figure.data] == ["recorded ± 5 deg", "robust (recommended)", "a", "b", "c"]
+    assert figure_file._column(figure)[1] == 64.0 + 2 * figure_file.ROW  # five rows in one column, three of them free
+    few = figure_file._on_paper(go.Figure([go.Scatter(x=[0, 1], y=[0, 1], name=name) for name in names[:3]]))
+    assert [trace.name for trace in few.data] == names[:3]
+
+
+@needs_browser
+def test_a_curve_has_all_its_points_and_its_axis_the_label_of_its_end(tmp_path):
+    x = np.linspace(0.0, 100.0, 201)
+    figure = Figure("sine", {"data": [{"x": x, "y": np.sin(x / 16.0)}], "layout": {"xaxis": {"range": [0, 100]}}})
+    figure_file.write_one_of([figure], tmp_path / "sine.svg")
+    svg = (tmp_path / "sine.svg").read_text(encoding="utf-8")
+    (curve,) = re.findall(r'<path class="js-line"[^>]* d="([^"]*)"', svg)
+    assert len(re.findall(r"[\d.]+,[\d.]+", curve)) == 201
+    assert ">100</text>" in svg
+
+
+def test_the_drawn_designs_are_those_of_the_option_and_a_figure_without_designs_says_that_it_is_the_same(monkeypatch):
+    monkeypatch.setattr(figure_file, "write_one_of", lambda figures, file, size: "")
+    result = replace(grid(), rows_in_figures=(3, 2))
+    assert drawn_designs(result) == {"design 3": 3, "design 2": 2}
+    assert write_figure(result, Path("front.svg")) == "it is the same with and without --designs"
+
+
 @needs_browser
 def test_a_figure_is_written_in_the_size_of_a_column(tmp_path):
     assert write_figure(grid(), tmp_path / "front.svg") == ""  # the only figure of its part
     svg = (tmp_path / "front.svg").read_text(encoding="utf-8")
     assert svg.startswith("<svg ")
-    assert 'width="321" height="242"' in svg  # 85 mm by 64 mm in CSS pixels
+    assert 'width="321" height="261"' in svg  # 85 mm by 69 mm in CSS pixels: the legend has four rows
     assert "mass [kg] (minimize)" in svg
     text = write_figure(grid(), tmp_path / "convergence-2.pdf", (170.0, 100.0))
     assert text == "Best of each objective so far; others of the part: convergence.pdf (Hypervolume of the front)"

@@ -194,7 +194,7 @@ def test_a_robust_choice_behind_the_front_is_in_both_figures_under_its_name(tmp_
     for value, axis in ((low, "xaxis"), (high, "yaxis")):
         assert layout[axis]["range"][0] < value < layout[axis]["range"][1]
     names = {trace["name"] for trace in overview(result).figures[0].plot["data"] if trace.get("showlegend", True)}
-    assert names == {"best of an objective", "compromise", "robust"}
+    assert names == {"best of an objective", "compromise", "robust (recommended)"}
 
 
 def test_a_study_that_names_baselines_alone_has_no_section_of_analysis(tmp_path):

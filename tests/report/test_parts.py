@@ -38,7 +38,7 @@ def test_the_front_is_drawn_with_dominated_designs_and_the_compromise() -> None:
     assert list(zip(*(trace(section, "Pareto front")[k] for k in "xy"), strict=True)) == POINTS[:4]  # type: ignore[arg-type]
     assert list(trace(section, "dominated")["x"]) == [5.0]  # type: ignore[call-overload]
     assert list(trace(section, "violates a limit")["x"]) == [9.5]  # type: ignore[call-overload]
-    star = trace(section, "compromise")
+    star = trace(section, "compromise (recommended)")
     # Scaled to its range, (2, 4) lies 0.452 from the ideal point and (4, 2) too by symmetry of the ranges.
     assert (star["x"], star["y"]) == ([2.0], [4.0])
     texts = [a["text"] for a in section.figures[0].plot["layout"]["annotations"]]
@@ -163,7 +163,13 @@ def test_a_value_that_never_changed_has_one_tick() -> None:
 def test_the_rings_of_the_front_stand_in_the_legend_once() -> None:
     data = front(six_designs()).figures[0].plot["data"]  # type: ignore[union-attr]
     names = [t["name"] for t in data if t["showlegend"]]
-    assert names == ["violates a limit", "dominated", "Pareto front", "best of an objective", "compromise"]
+    assert names == [
+        "violates a limit",
+        "dominated",
+        "Pareto front",
+        "best of an objective",
+        "compromise (recommended)",
+    ]
 
 
 def test_hypervolume_rises_to_the_final_one_with_a_fixed_reference() -> None:
@@ -424,7 +430,7 @@ def test_the_overview_asks_the_question_and_counts() -> None:
     assert limits.rows == (("mass", 2.0, "≤ 9", "kg", "78 %"),)
     assert section.notes[0].startswith("To reproduce: the study with seed ")
     (figure,) = section.figures
-    assert [row[0] for row in short.rows] == ["best mass", "best sag", "compromise"]
+    assert [row[0] for row in short.rows] == ["best mass", "best sag", "compromise (recommended)"]
     assert short.rows[2][1:3] == (2.0, 4.0)
     assert len(figure.designs[0]) == 4  # the front
 

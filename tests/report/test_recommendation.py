@@ -10,7 +10,7 @@ from command import designopt
 
 from designopt import Quantity, define, open_store
 from designopt.plugin import model, report_part
-from designopt.report import Figure, Section, summary_table, write_report
+from designopt.report import Figure, Section, one_design, summary_table, write_report
 from designopt.report.labels import parameter_text
 from designopt.report.page.beside_answer import figures_beside_answer
 from designopt.report.page.page import sections
@@ -19,6 +19,7 @@ from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.tolerances import robust_baseline
+from designopt.store.result import Result
 
 
 def plate(t: Annotated[float, Quantity("mm")], width):
@@ -61,6 +62,30 @@ def test_values_stand_with_tolerances_beside_the_baseline_and_limits_with_their_
     (change,) = recommendation.changes(result)
     assert "stiff" in change
     assert recommendation.reproduce(result).startswith("To reproduce: the study with seed 0 and designopt ")
+
+
+def test_the_budget_of_a_resumed_run_is_part_of_what_reproduces_it(tmp_path: Path) -> None:
+    search = study(solver={"use": "genetic", "population": 10}, budget={"evaluations": 20})
+    first = "To reproduce: the study with seed 0, --budget"
+    assert recommendation.reproduce(search.run(tmp_path / "s")).startswith(f"{first} 20 and designopt ")
+    search.run(tmp_path / "s", resume=True, budget=30)
+    result = Result.open(tmp_path / "s", search.definition)
+    assert recommendation.reproduce(result).startswith(f"{first} 30 and designopt ")
+
+
+def test_a_single_design_has_all_digits_of_its_parameters(tmp_path: Path) -> None:
+    result = study().run(tmp_path / "s")
+    row = result.recommended()[1]
+    values = {name: float(value) for name, value, unit, note in one_design.parameter_rows(result, row)[1:]}
+    assert values == result.in_stated_units.problem.space.values(result.in_stated_units.outcomes.X[row].tolist())
+
+
+def test_designs_of_a_figure_are_points_of_the_store_and_need_a_figure(tmp_path: Path) -> None:
+    study().run(tmp_path / "s")
+    alone = designopt(tmp_path, "report", "s", "--designs", "recommended")
+    assert (alone.returncode, "--designs is for figures: --figure FILE" in alone.stderr) == (2, True)
+    unknown = designopt(tmp_path, "report", "s", "--figure", "best.svg", "--designs", "best mass,sturdy")
+    assert (unknown.returncode, "s has no design 'sturdy'" in unknown.stderr) == (2, True)
 
 
 def test_parameters_have_the_digits_that_their_tolerances_leave(tmp_path: Path) -> None:

@@ -180,13 +180,16 @@ def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limit
     assert result.first_choice() == ("nearest to f1 0.1", 3)
     assert result.recommended() == ("robust", 1)
     marked = {t["name"]: t["marker"].get("symbol") for t in front(result).figures[0].plot["data"] if t["showlegend"]}
-    assert (marked["selected by a rule"], marked["robust"]) == ("star", "star-square")
+    assert (marked["selected by a rule"], marked["robust (recommended)"]) == ("star", "star-square")
     assert result.chosen() == {"best f0": 0, "best f1": 3, "nearest to f1 0.1": 3, "robust": 1}
     feasible_neighbours, _ = result.tolerated().within_limits(3)
     lead = f"robust: a 0.5 gives f0 0.25 and f1 0.5; 16 of 16 neighbours within the tolerances satisfy the limits, \
-where nearest to f1 0.1 keeps them in {feasible_neighbours} of 16"
+where nearest to f1 0.1 keeps them in {feasible_neighbours} of 16 \
+(neighbours vary the parameters alone, not settings and data of the model, as scenarios do)"
     assert summary_table(result).splitlines()[0] == f"the recommended design is {lead}"
     assert overview(result).findings[0] == f"The recommended design is {lead}."
+    command = f"designopt show '{result.path}/best f1'"
+    assert f"such a design may violate limits; all digits: {command}" in summary_table(result)
     assert "\nrecommended: robust, because nearest to f1 0.1 violates limits within its tolerances\n" in str(result)
     assumed = study((0.1, 0.5, 0.6, 0.9), tolerances=dataclasses.replace(off, assumed=True), choose=near)
     lead = lead.replace("within the tolerances", "within the tolerances (±1 % assumed)")

@@ -93,7 +93,9 @@ class StudyEdit:
         """Options of ``designopt run`` with their consequences, most useful first."""
         reusable, total = evaluations_with_same_keys(self.store, Problem.from_study(self.study))
         its_evaluations = f"its {plural(total, 'evaluation')}" if total else "its evaluations"
-        reuse = f"takes over evaluations with the same keys: up to {reusable} of {total}{self._repeated()}"
+        reuse = (
+            f"takes over evaluations with the same keys: up to {reusable} of {total}{self._moved()}{self._repeated()}"
+        )
         if _is_store(self.beside):
             beside = f"continue {self.beside}, which has this question"
         else:
@@ -104,6 +106,12 @@ class StudyEdit:
             ("--beside", beside),
             ("--replace", "a new run in its place; its results are deleted"),
         ]
+
+    def _moved(self) -> str:
+        """A clause on stages that propose other points in another space."""
+        if self.stored_study.space == self.study.space or self.study.lists_designs:
+            return ""
+        return ", of those that the stages propose again: another space moves the points of a grid or a sample"
 
     def _repeated(self) -> str:
         """A clause on failures that are not taken over: they may depend on the machine."""

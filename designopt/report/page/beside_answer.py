@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from designopt.report.labels import chosen_labels
+from designopt.report.labels import RECOMMENDED, chosen_labels
 from designopt.report.parts.answer import summary
 from designopt.report.parts.motion import trajectories
 from designopt.report.section import Figure, Section
@@ -104,6 +104,9 @@ def _short_name(trace: Mapping[str, Any], names: _Names) -> dict[str, Any]:
     if not isinstance(trace.get("name"), str):
         return dict(trace)
     name = trace["name"].partition(": ")[0]
-    name = names.short.get(name, name)
+    label = name.removesuffix(RECOMMENDED)
+    mark = name[len(label) :]
+    name = names.short.get(label, label)
     over = {"zorder": 1} if name == names.recommendation and trace.get("type") == "scatter" else {}
-    return {**trace, **over, "name": name if len(name) <= LETTERS else f"{name[: LETTERS - 1].rstrip(' ,')}…"}
+    short = name if len(name) <= LETTERS else f"{name[: LETTERS - 1].rstrip(' ,')}…"
+    return {**trace, **over, "name": short + mark}

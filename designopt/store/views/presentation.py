@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from designopt.counts import plural
 from designopt.plugin import Use, closest, find
@@ -16,6 +16,8 @@ from designopt.study.study import Objective
 
 if TYPE_CHECKING:
     import plotly.graph_objects
+
+    from designopt.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def better_motion_notes(
 
 
 def figure(
-    result: object, part: str, number: int, dark: bool, settings: Mapping[str, Any]
+    result: HasChoice, part: str, number: int, dark: bool, settings: Mapping[str, Any]
 ) -> plotly.graph_objects.Figure:
     """Figure `number` of a report part of a `Result`: see `Result.plot`."""
     figures = figures_of_part(result, part, settings)
@@ -85,7 +87,24 @@ def figure(
     return figures[number].plotly(dark=dark)
 
 
-def figures_of_part(result: object, part: str, settings: Mapping[str, Any]) -> Sequence[Any]:
+class HasChoice(Protocol):
+    """What a part without a figure needs of a `Result` to say why."""
+
+    @property
+    def problem(self) -> Problem: ...
+    def chosen(self) -> dict[str, int]: ...
+
+
+def _without_designs(result: HasChoice) -> str:
+    """Why no design of `result` is chosen, for parts that draw chosen designs; "" if there are chosen ones."""
+    if result.chosen():
+        return ""
+    if not result.problem.objectives:
+        return "it draws chosen designs, and a study without objectives has none"
+    return "no design satisfies all limits"
+
+
+def figures_of_part(result: HasChoice, part: str, settings: Mapping[str, Any]) -> Sequence[Any]:
     """The figures of a report part of a `Result`, at least one; raises what `Result.plot` does."""
     plugin = find("report", part)
     for name in settings.keys() - plugin.settings.keys():
@@ -96,6 +115,6 @@ def figures_of_part(result: object, part: str, settings: Mapping[str, Any]) -> S
     section = Use(plugin, settings).build()(result)
     figures: Sequence[Any] = section.figures if section is not None else ()
     if not figures:
-        reason = f": {section.introduction}" if section is not None and section.introduction else ""
-        raise ValueError(f"the part '{part}' has no figure for this result{reason}")
+        reason = section.introduction if section is not None else _without_designs(result)
+        raise ValueError(f"the part '{part}' has no figure for this result{f': {reason}' if reason else ''}")
     return figures

@@ -164,7 +164,7 @@ def knee_angle(
         return missing(title, *_ANGLES)
     plots = list(nonempty.values())
     axes = {
-        "xaxis": axis("gait cycle [%], heel strike to heel strike", range=[0, 100]),
+        "xaxis": axis("gait cycle [%], heel strike to heel strike", range=[0, 100], dtick=20),
         "yaxis": axis("knee angle, flexion positive [deg]"),
     }
     return Section(

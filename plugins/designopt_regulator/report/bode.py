@@ -10,7 +10,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import chosen_once, number, plain, with_unit
+from designopt.report.labels import figure_designs, number, plain, with_unit
 from designopt.report.section import Figure, Section
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
@@ -35,7 +35,7 @@ def loop_bode(result: Result) -> Section | None:
     model = regulated(result)
     if model is None:
         return foreign(title, result)
-    designs = chosen_once(result)
+    designs = figure_designs(result)
     if not designs:
         return None
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}

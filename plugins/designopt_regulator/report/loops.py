@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.plugin import InvalidDesign, Quantity, report_part
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import chosen_once, number, plain
+from designopt.report.labels import figure_designs, number, plain
 from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
@@ -227,7 +227,7 @@ def loop_sensitivity(
     model = regulated(result)
     if model is None:
         return foreign(title, result)
-    designs = chosen_once(result)
+    designs = figure_designs(result)
     if not designs:
         return None
     loops_of_designs = loops_by_scenario(result, model, designs)

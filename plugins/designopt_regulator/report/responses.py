@@ -11,7 +11,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import chosen_once, displayed_figures, listed, number, plain, values_in_words, with_unit
+from designopt.report.labels import displayed_figures, figure_designs, listed, number, plain, values_in_words, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
@@ -111,7 +111,7 @@ def step_responses(result: Result) -> Section | None:
     model = regulated(result)
     if model is None:
         return foreign(title, result)
-    designs = chosen_once(result)
+    designs = figure_designs(result)
     fit = fit_section(model) if isinstance(model, LinearLoop) else None
     if not designs:
         return None if fit is None else _plant_responses(title, fit)

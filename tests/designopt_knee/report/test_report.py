@@ -18,10 +18,12 @@ from designopt_knee.report.walking import leg_walking
 from knee_results import CRITICAL, RATIOS, SAMPLES, STIFFNESS, MadeUp, made_up, walk
 from valid_figures import check_with_plotly
 
+from designopt import define
 from designopt.report.notable import unusual
 from designopt.report.page.page import render
 from designopt.report.section import Figure, Section
 from designopt.space import Space
+from designopt.store.views.presentation import figures_of_part
 from designopt.study.study import DesignVariable
 
 
@@ -80,6 +82,22 @@ def test_the_band_is_stated_to_be_chosen_and_lies_around_the_recorded_angle(resu
     np.testing.assert_allclose(band["y"][:n], recorded["y"] + 3.0)
     np.testing.assert_allclose(band["y"][n:][::-1], recorded["y"] - 3.0)
     assert (recorded["x"][0], recorded["x"][-1]) == (0.0, pytest.approx(100.0))
+
+
+def test_an_analysis_of_listed_designs_draws_them_and_a_scan_without_objectives_says_why_it_draws_none(
+    tmp_path: Path,
+) -> None:
+    designs = [{"name": name, "stiffness": 16000.0, "damping_ratio": c} for name, c in (("mine", 0.05), ("soft", 0.04))]
+    arrays = dict.fromkeys(("phase", "knee_angle", "knee_angle_recorded"), "all")
+    sections = {"study": "angles", "model": {"use": "four_bar_knee"}, "execution": {"executor": "serial"}}
+    sections["execution"] |= {"arrays": arrays}
+    analysis = define(**sections, solver={"use": "evaluate", "designs": designs}).run(tmp_path / "s")
+    (chart,) = knee_angle(analysis).figures  # type: ignore[union-attr]
+    assert [trace["name"].partition(":")[0] for trace in chart.plot["data"][1:3]] == ["mine", "soft"]
+    space = {"stiffness": [16000, 17000], "damping_ratio": 0.05}
+    scan = define(**sections, space=space, solver={"use": "full_factorial", "levels": 2}).run(tmp_path / "t")
+    with pytest.raises(ValueError, match="it draws chosen designs, and a study without objectives has none"):
+        figures_of_part(scan, "knee_angle", {})
 
 
 def test_designs_are_named_by_the_parameters_that_vary(result: MadeUp) -> None:
@@ -202,7 +220,11 @@ def test_the_leg_keeps_its_shape_and_the_ground_passes_below(result: MadeUp) -> 
         x, y = frame["data"][1]["x"], frame["data"][1]["y"]
         length = np.hypot(x[1] - x[0], y[1] - y[0])
         assert length == pytest.approx(PARAMETER_SETS["substitute_v1"]["thigh_length"].value, abs=2e-4)
-    assert section.figures[0].choices[0].options == ("side by side", "best mismatch, compromise", "best flexion")
+    assert section.figures[0].choices[0].options == (
+        "side by side",
+        "best mismatch, compromise (recommended)",
+        "best flexion",
+    )
     assert len(section.figures[0].variants[(1,)]["frames"][0]["traces"]) == len(moving) // 2
     marks = [frame["data"][0]["x"][0] for frame in plot["frames"][:4]]
     assert marks == sorted(marks, reverse=True)  # backwards past the camera

@@ -181,7 +181,7 @@ def test_a_record_without_named_plots_shows_the_fit_and_all_responses_with_their
     record, responses = section.figures
     assert trace(record, "measured")
     curves = {t["name"].split(":")[0] for t in responses.plot["data"] if len(t["x"])}
-    assert curves == {"reference", "best iae, simc", "lambda"}
+    assert curves == {"reference", "best iae, simc (recommended)", "lambda"}
     units = [responses.plot["layout"][name]["title"]["text"] for name in ("yaxis", "yaxis2")]
     assert units == ["output [degC]", "command [%]"]
     assert {"iae_setpoint [degC s]", "overshoot [%]", "tv [%]"} <= {*section.tables[2].columns}

@@ -16,6 +16,7 @@ from designopt.report.notable import (
     unusual,
 )
 from designopt.report.parts.answer import recommendation, summary, violated_limits
+from designopt.report.parts.answer.better_designs import better_in_other_stores
 from designopt.report.parts.answer.limits import reached_bounds, sentence
 from designopt.report.parts.answer.tolerances import (
     behind_front,
@@ -90,6 +91,7 @@ def overview(result: Result) -> Section:
                 *search_to_continue(result),
                 *reached_bounds(result),
                 *recommendation.search_without_gain(result),
+                *better_in_other_stores(result),
                 *unknown_robustness(result),
             )
         ]

@@ -3,6 +3,7 @@ what would change the answer, and how to reproduce it."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from designopt.report.labels import (
 )
 from designopt.report.parts.designs.scenarios import values_in_scenarios
 from designopt.report.section import Table, with_a_value
+from designopt.store.errors import budget_option
 from designopt.store.provenance import versions
 from designopt.store.result import Result
 from designopt.store.views.activity import NEAR
@@ -198,6 +200,27 @@ def reproduce(result: Result) -> str:
     recommendation = result.recommended()
     command = recompute(result, recommendation[1]) if recommendation is not None else ""
     return (
-        f"To reproduce: the study with seed {result.study.seed} and designopt {versions()['designopt']}, in the store"
-        f" as study.yaml{f': {command}' if command else ''}"
+        f"To reproduce: the study with seed {result.study.seed}{_budgets(result)} and designopt"
+        f" {versions()['designopt']}, in the store as study.yaml{f': {command}' if command else ''}"
     )
+
+
+def _budgets(result: Result) -> str:
+    """The options, after a comma, for the numbers of designs that the run had in the end; "" without any."""
+    stages = [] if result.made_elsewhere else result.study.stages
+    limit_of = {stage.name: stage.budget.evaluations for stage in stages if stage.budget.evaluations is not None}
+    options = [
+        budget_option(result.study.stages, name, max(limit, used_budget(result, name)))
+        for name, limit in limit_of.items()
+    ]
+    return f",{''.join(options)}" if options else ""
+
+
+def used_budget(result: Result, stage: str) -> int:
+    """The completed designs of a stage, with the cost of cheap evaluations and without invalid designs, which cost
+    nothing."""
+    rows, fidelity = result.designs_of(stage), result.problem.fidelity
+    valid = int((~result.outcomes.invalid[rows[rows >= 0]]).sum())
+    cheap = result.cheap if stage == result.study.stages[-1].name else None
+    cost = 0.0 if cheap is None or fidelity is None else len(cheap) * fidelity.cost
+    return math.ceil(valid + cost - 1e-9)

@@ -12,8 +12,8 @@ from designopt.report.chosen_markers import MARKERS, kinds_of_rows
 from designopt.report.colours import axis, layout, scale_for
 from designopt.report.labels import (
     answer_digits,
-    chosen_once,
     listed,
+    marked_designs,
     motion_of_program,
     number,
     objective_labels,
@@ -63,8 +63,10 @@ def recommendation_clause(result: Result) -> str:
     within_limits = None if near is None else near.within_limits(row)
     if within_limits is not None and result.problem.constraints:
         shares = f"{within_limits[0]} of {within_limits[1]} neighbours within the tolerances{assumed_size(result)}"
-        text += f"; {shares} satisfy the limits"
-    return text + _instead(result)
+        text += f"; {shares} satisfy the limits{_instead(result)}"
+        if len(result.problem.scenarios) == 1 and result.study.validate is None:
+            text += " (neighbours vary the parameters alone, not settings and data of the model, as scenarios do)"
+    return text
 
 
 def _instead(result: Result) -> str:
@@ -79,7 +81,7 @@ def table(result: Result) -> Table | None:
     """The chosen designs with their objectives, and the shares of neighbours and of validation scenarios that meet the
     limits; None if there is only one, which is recommended. Those of the baseline stand beside the recommended one."""
     baseline, shares = set(result.baseline.values()), feasible_shares(result)
-    rows_by_label = {label: row for label, row in chosen_once(result).items() if row not in baseline}
+    rows_by_label = {label: row for label, row in marked_designs(result).items() if row not in baseline}
     if len(rows_by_label) < 2:
         return None
     values = objective_values(result)
@@ -139,7 +141,7 @@ def _by_kind(result: Result, left_out: Collection[int]) -> dict[str, dict[str, i
     """The chosen designs but those `left_out`, each once, by the kind of their marker: the joined labels with the
     rows."""
     kind_of, groups = kinds_of_rows(result), dict[str, dict[str, int]]()
-    for label, row in chosen_once(result).items():
+    for label, row in marked_designs(result).items():
         if row in left_out:
             continue
         groups.setdefault(kind_of[row], {})[label] = row

@@ -94,6 +94,11 @@ def fragile_in_short(result: Result) -> list[str]:
     ]
 
 
+def fragile_designs(result: Result) -> list[str]:
+    """The first label of each chosen design with too few neighbours within the limits."""
+    return [label.partition(" (also ")[0] for label, *_ in _fragile(result)]
+
+
 def assumed_size(result: Result) -> str:
     """`` (±1 % assumed)``, or "" for tolerances that the study states."""
     tolerances = (result.original or result).study.tolerances

@@ -17,6 +17,7 @@ from designopt.plugin import Quantity, report_part
 from designopt.report.chosen_markers import BASELINE, BEST, MARKERS, choice_kinds
 from designopt.report.colours import axis, layout, over_decades, scale_for
 from designopt.report.labels import (
+    RECOMMENDED,
     design_values,
     hover,
     listed,
@@ -215,6 +216,9 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
     frames: dict[str, Frame] = {}
     height = 540 if m == 2 else 300 * (m - 1) + 120
     rows_by_label, kinds = result.chosen(), choice_kinds(result)
+    recommended_rows = {(result.recommended() or ("", -1))[1]}
+    rows_of = {kind: {row for label, row in rows_by_label.items() if kinds[label] == kind} for kind in kinds.values()}
+    mark_of = {kind: RECOMMENDED * (rows == recommended_rows and len(rows_of) > 1) for kind, rows in rows_of.items()}
     for k, (x, y) in enumerate(pairs, start=1):
         column, line = x, y - 1
         suffix = "" if k == 1 else str(k)
@@ -245,9 +249,9 @@ def _planes(result: Result, groups: dict[str, Rows], symbols: _Symbols | None) -
             first = label == next(candidate for candidate in rows_by_label if kinds[candidate] == kind)
             designs[len(data)] = np.array([row])
             data.append(
-                trace(values[[row], x], values[[row], y], kind, mode="markers", marker=MARKERS[kind], **on,
-                      hover=f"<b>{plain(label)}</b><br>{hover(result)}", legendgroup=f"chosen {kind}",
-                      showlegend=k == 1 and first)
+                trace(values[[row], x], values[[row], y], kind + mark_of[kind], mode="markers",
+                      marker=MARKERS[kind], **on, hover=f"<b>{plain(label)}</b><br>{hover(result)}",
+                      legendgroup=f"chosen {kind}", showlegend=k == 1 and first)
             )  # fmt: skip
             if kind != BEST or m == 2:
                 by_rule = kind not in (BEST, BASELINE)

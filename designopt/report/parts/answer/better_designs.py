@@ -11,6 +11,7 @@ from designopt.counts import plural
 from designopt.report.labels import number
 from designopt.run.start_from import rescored_outcomes, translate
 from designopt.store.errors import StoreError
+from designopt.store.provenance import recall_stores
 from designopt.store.result import Result
 from designopt.study.language.units import UnitError
 
@@ -28,10 +29,11 @@ def better_designs(result: Result, earlier: Result) -> dict[int, Floats]:
         return {}
     feasible_objectives = result.outcomes.objectives[result.outcomes.feasible]
     margin = _GAIN * np.ptp(feasible_objectives, axis=0) if len(feasible_objectives) else 0.0
+    front_objectives = result.outcomes.objectives[result.front()]
     objectives = {
         row: outcomes.objectives[row]
         for row in np.flatnonzero(outcomes.feasible).tolist()
-        if not np.all(feasible_objectives <= outcomes.objectives[row] + margin, axis=1).any()
+        if not np.all(front_objectives <= outcomes.objectives[row] + margin, axis=1).any()
         and _same_evaluations(result, earlier, row)
     }
     return dict(sorted(objectives.items(), key=lambda entry: tuple(entry[1])))
@@ -47,11 +49,21 @@ def _same_evaluations(result: Result, earlier: Result, row: int) -> bool:
     return len(X) == 1 and problem.keys(X) == earlier.keys([row])
 
 
-def note_on_better_designs(result: Result, store: Path) -> str:
-    """A sentence about the designs of an earlier `store` that are better than those of `result`; "" without any."""
-    if not result.problem.objectives:
+def better_in_other_stores(result: Result) -> list[str]:
+    """A clause for each store from which the completed run of `result` took over evaluations, on its designs that are
+    better than those of `result`."""
+    result = result.stored or result
+    if not result.problem.objectives or result.ended == "not ended":
+        return []
+    return [clause for store in recall_stores(result.path) if (clause := _clause_on(result, store))]
+
+
+def _clause_on(result: Result, store: Path) -> str:
+    """The clause of `better_in_other_stores` on one `store`; "" without better designs."""
+    try:
+        objectives = better_designs(result, Result.open(store))
+    except StoreError:
         return ""
-    objectives = better_designs(result, Result.open(store))
     if not objectives:
         return ""
     row, values = next(iter(objectives.items()))
