@@ -179,8 +179,10 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
             plots = tuple(item.get("plots", ()))
             plugin = dataclasses.replace(plugin, outputs=outputs, arrays=_arrays(item), plots=plots)
             if inputs := _fields(item.get("inputs", {})):  # stores of earlier versions have none
-                annotated = plugin.inputs or {}
-                plugin = dataclasses.replace(plugin, inputs={n: annotated.get(n, field) for n, field in inputs.items()})
+                plugin_inputs = plugin.inputs or {}
+                plugin = dataclasses.replace(
+                    plugin, inputs={n: plugin_inputs.get(n, field) for n, field in inputs.items()}
+                )
                 fields |= inputs
             plugin = in_units(plugin, {name: field.quantity.unit for name, field in fields.items() if field.quantity})
         hints = {name: f.annotation for name, f in plugin.settings.items()}
