@@ -122,6 +122,17 @@ def test_a_chain_whose_worker_ends_for_an_unknown_reason_stays_together(tmp_path
     assert queue.draw(1).keys == chain.keys
 
 
+@pytest.mark.parametrize(("evaluations", "parts"), [(6, [1] * 6), (20, [3] * 6 + [2])])
+def test_a_chunk_whose_worker_ends_for_an_unknown_reason_is_sent_again_in_at_most_eight_parts(evaluations, parts):
+    numbers = np.arange(evaluations)
+    keys = [bytes([i]) for i in numbers]
+    work = Work(numbers, keys, numbers, np.zeros(evaluations, np.int32), np.zeros((evaluations, 1)))
+    losses = Losses(Attempts({"crashed": 1}, {}, None), None, None, lambda kind, text: None)
+    queue = Queue(iter(()), evaluations)
+    assert losses.repeat_or_end(work, DIED, "w", queue) is None
+    assert [len(queue.draw(evaluations)) for _ in parts] == parts
+
+
 # ------------------------------------------------------------------------------------------------- their records
 
 
