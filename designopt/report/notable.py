@@ -263,7 +263,8 @@ def _sentence_lines(result: Result, positive: np.ndarray, array: str) -> list[st
         read_count += texts is not None
         counts: Counter[str] = Counter()  # an evaluation may have several: one line each
         for text in texts or ():
-            pattern = _pattern(text, result.problem.scenarios[s].name)
+            # a sentence without its numbers and the name of its scenario
+            pattern = _NUMBER.sub("#", text.replace(result.problem.scenarios[s].name, "@"))
             counts[pattern] += 1
             alike.setdefault((pattern, counts[pattern]), {})[names[i, s]] = text
     if not read_count:
@@ -285,11 +286,6 @@ def _line(text_by_name: Mapping[str, str]) -> str:
     first = text_by_name[names[0]].removeprefix(f"{names[0]}: ")
     differs = f" (figures of {names[0]})" if len(set(text_by_name.values())) > 1 else ""
     return f"{listed([*names[:_NAMED], *remainder])}: {first}{differs}"
-
-
-def _pattern(text: str, scenario: str) -> str:
-    """A sentence without its numbers and the name of its scenario."""
-    return _NUMBER.sub("#", text.replace(scenario, "@"))
 
 
 def _labels(result: Result) -> Mapping[tuple[int, int], str]:

@@ -227,7 +227,7 @@ def translate(X: Floats, theirs: Space, ours: Space) -> Floats:
 def _entry(p: DesignVariable, source_parameter: DesignVariable, value: Any) -> float:
     """The column entry of `p` for a `value` of the same parameter elsewhere; NaN if `p` does not admit it."""
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
-    number = _in_unit(float(value), source_parameter.unit, p.unit) if numeric else np.nan
+    number = units.Amount(float(value), source_parameter.unit).value_in(p.unit) if numeric else np.nan
     if p.kind in ("choice", "fixed"):
         matches = [i for i, choice in enumerate(p.values) if _is_equal(choice, value, number)]
         return float(matches[0]) if matches else np.nan
@@ -238,10 +238,6 @@ def _entry(p: DesignVariable, source_parameter: DesignVariable, value: Any) -> f
         )
     room = ROUNDING * (p.high - p.low)
     return min(max(number, p.low), p.high) if p.low - room <= number <= p.high + room else np.nan
-
-
-def _in_unit(value: float, unit: str, to: str) -> float:
-    return value if unit == to else units.convert(value, unit, to)
 
 
 def _is_equal(choice: Any, value: Any, number: float) -> bool:

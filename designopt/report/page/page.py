@@ -177,7 +177,8 @@ def _parts(result: Result) -> list[tuple[str, Part]]:
     if not plots:
         plot_names = result.problem.model.plugin.plots
         plots = [*((name, functools.partial(_model_section, name)) for name in plot_names), *GENERIC.items()]
-    plots += [item for item in _study_parts(result).items() if item[0] not in {name for name, _ in plots}]
+    if result.study.choose and "decision" not in {name for name, _ in plots}:
+        plots.append(("decision", decision.decision))
     names = {name for name, _ in plots}
     first = [(name, part) for name, part in FIRST.items() if name not in names]
     last = [(name, part) for name, part in LAST.items() if name not in names]
@@ -209,11 +210,6 @@ def _model_section(name: str, result: Result) -> Section | None:
     if section is None or not (section.figures or section.tables or section.findings or section.needs):
         return None
     return section
-
-
-def _study_parts(result: Result) -> Mapping[str, Part]:
-    """Parts implied by the study: one with rules of choice needs `decision`."""
-    return {"decision": decision.decision} if result.study.choose else {}
 
 
 def render(result: Result, parts: list[Section], refresh: float | None = None, *, plotly: str | None = None) -> str:

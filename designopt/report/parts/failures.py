@@ -82,13 +82,9 @@ def _invalid_words(invalid: NDArray[np.bool_]) -> str:
         return ""
     return (
         f"{count(designs)} of {plural(len(invalid), 'design')} ({percent(designs / len(invalid), 1)}) "
-        f"{_are(designs)} invalid: they violate a relation of the space, or the model rejects the "
+        f"{'is' if designs == 1 else 'are'} invalid: they violate a relation of the space, or the model rejects the "
         "values. This is not a failure of the model."
     )
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
 
 
 def _by_reason(result: Result, failed: NDArray[np.bool_]) -> Table:

@@ -105,7 +105,7 @@ def _expected_length_below(edges: Floats, mean: Floats | float, sd: Floats | flo
     """The expected length below each of the `edges` and above a normal value, and the cumulative distribution and
     density of the standard normal distribution there; an edge may be -infinity."""
     z = (edges - mean) / sd
-    cdf, pdf = _cdf(z), _pdf(z)
+    cdf, pdf = np.asarray(scipy.special.ndtr(z)), np.asarray(np.exp(-0.5 * z * z) / ROOT_2PI)
     return sd * (np.where(np.isfinite(z), z, 0.0) * cdf + pdf), cdf, pdf
 
 
@@ -138,11 +138,3 @@ def feasibility_slopes(
     value[equality] = -0.5 * (m / wide) ** 2
     by_mean[equality], by_sd[equality] = -m / wide**2, m**2 * s / wide**4
     return float(value.sum()), by_mean, by_sd
-
-
-def _cdf(z: Floats) -> Floats:
-    return np.asarray(scipy.special.ndtr(z))
-
-
-def _pdf(z: Floats) -> Floats:
-    return np.asarray(np.exp(-0.5 * z * z) / ROOT_2PI)

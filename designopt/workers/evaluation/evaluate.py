@@ -394,7 +394,8 @@ def matrix(rows: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> NDArr
 def _frames(error: BaseException) -> traceback.StackSummary:
     """The traceback of an error: below this file's own frames, down to the last line outside libraries."""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [f for f in frames if f.filename != __file__ and Path(f.filename).parent != _plugins()]
+    plugins = Path(find.__code__.co_filename).parent  # the folder of the code that calls models
+    theirs = [f for f in frames if f.filename != __file__ and Path(f.filename).parent != plugins]
     package = _package(theirs[0].filename) if theirs else ""
     while len(theirs) > 1 and _package(theirs[-1].filename) not in ("", package):
         theirs.pop()
@@ -408,11 +409,6 @@ def _package(file: str) -> str:
         package = parts[parts.index("site-packages") + 1]
         return "" if package.startswith("designopt") else package
     return "python" if file.startswith((sysconfig.get_path("stdlib"), "<frozen")) else ""
-
-
-def _plugins() -> Path:
-    """The folder of the code that calls models."""
-    return Path(find.__code__.co_filename).parent
 
 
 def location(error: BaseException) -> str:

@@ -65,7 +65,7 @@ class DeviceMap:
                  "hovertemplate": "%{x:.4~g}, %{y:.4~g}: <b>%{customdata:.5~g}</b><extra></extra>"},
                 {"type": "scatter", "mode": "markers", "name": "no result", "x": x[none],
                  "y": y[none] if several else np.full(int(none.sum()), lowest),
-                 "text": _words(reasons[:, scenario], none),
+                 "text": [str(reason) or "no result" for reason in reasons[none, scenario]],
                  "marker": {"size": 10, "symbol": "x", "color": "@mark"},
                  "hovertemplate": "%{x:.4~g}, %{y:.4~g}: %{text}<extra></extra>"},
             ]  # fmt: skip
@@ -86,7 +86,3 @@ class DeviceMap:
         count = int(failed.any(axis=1).sum())
         words = f"{count} of {len(failed)} designs have no result in some scenario." if count else ""
         return Section(_TITLE, introduction=words, figures=(figure,))
-
-
-def _words(reasons: NDArray[np.object_], rows: NDArray[np.bool_]) -> list[str]:
-    return [str(reason) or "no result" for reason in np.asarray(reasons)[rows]]

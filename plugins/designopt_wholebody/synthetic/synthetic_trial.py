@@ -10,7 +10,6 @@ from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 
 from designopt.arrays import Floats
-from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.inverse import inverse_dynamics
 from designopt_wholebody.dynamics.loads import JointLoads, Loads
@@ -54,7 +53,7 @@ def record_trial(
     """The trial of a motion at `rate` Hz with the given `period` s of the exercise."""
     rng = np.random.default_rng(errors.seed)
     markers = tuple(name for name in subject.model.landmarks if name not in INTERNAL)
-    bodies = {name: _carrier(subject, name) for name in markers}
+    bodies = {name: next(b for b in subject.bodies.values() if name in b.local) for name in markers}
     positions = np.stack([b.position(true_motion.q, b.landmark(name)) for name, b in bodies.items()], axis=1)
     moving = _skin(rng, 2.0 * np.pi / period * true_motion.time, len(markers), errors.skin)
     markers_with_errors = positions + moving + errors.noise * rng.normal(size=positions.shape)
@@ -77,10 +76,6 @@ def plate(name: str, middle: Floats, force: Floats, moment: Floats, rate: float)
         [[x - 0.3, 0.0, z - 0.2], [x - 0.3, 0.0, z + 0.2], [x + 0.3, 0.0, z + 0.2], [x + 0.3, 0.0, z - 0.2]]
     )
     return ForcePlate(name, rate, force, moment, corners=corners)
-
-
-def _carrier(subject: Subject, landmark: str) -> BodySegment:
-    return next(body for body in subject.bodies.values() if landmark in body.local)
 
 
 def _skin(rng: np.random.Generator, phase: Floats, markers: int, size: float) -> Floats:

@@ -134,7 +134,11 @@ def spread(ctx: Context, section: Mapping[str, Any] | None, field: Field | None,
     if section is None:
         return None
     required_keys = (
-        ("values",) if "values" in section else ("mean", "deviation") if _is_normal(section) else ("low", "high")
+        ("values",)
+        if "values" in section
+        else ("mean", "deviation")
+        if section.keys() & {"mean", "deviation"}
+        else ("low", "high")
     )
     if not any(key in section for key in required_keys):
         if not ctx.unknown_key(path):
@@ -155,10 +159,6 @@ def spread(ctx: Context, section: Mapping[str, Any] | None, field: Field | None,
         ctx.add(path, f"the model takes {type_words(field.annotation)} here, not a number; use 'values'")
         return None
     return _normal(ctx, section, field, path) if required_keys[0] == "mean" else _range(ctx, section, field, path)
-
-
-def _is_normal(section: Mapping[str, Any]) -> bool:
-    return "mean" in section or "deviation" in section
 
 
 def _number(ctx: Context, value: Any, field: Field | None, path: Path) -> float | None:

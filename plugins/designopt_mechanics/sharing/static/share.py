@@ -82,7 +82,9 @@ def _sharing(
     has_solution = (diagnosis.status != SharingStatus.NOT_CONVERGED)[:, None]
     optimal = (diagnosis.status == SharingStatus.OPTIMAL)[:, None]
     x = np.where(has_solution, diagnosis.x, np.nan)
-    activations = _spread(balance, frames, _clip_rounding(x @ formulation.to_activation.T, inputs.work))
+    # rounding errors of W h are beyond the bounds
+    in_bounds = np.asarray(np.clip(x @ formulation.to_activation.T, inputs.work.lower, inputs.work.upper))
+    activations = _spread(balance, frames, in_bounds)
     forces = activations * muscles.strength + muscles.passive
     reserve_moments = _spread(balance, frames, reserves.optimal * (x @ formulation.to_reserve.T))
     multipliers = np.where(optimal, frame_solutions.multipliers, np.nan)
@@ -129,11 +131,6 @@ def _spread(balance: MomentBalance, frames: NDArray[np.int64], values: NDArray[A
     all_frames = np.full((len(balance.time), *values.shape[1:]), fill)
     all_frames[frames] = values
     return all_frames
-
-
-def _clip_rounding(activations: Floats, balance: Balance) -> Floats:
-    """Activations without the rounding of W h by which they leave their bounds."""
-    return np.asarray(np.clip(activations, balance.lower, balance.upper))
 
 
 def stationarity(formulation: Formulation, x: Floats, multipliers: Floats, terms: Terms) -> Floats:
