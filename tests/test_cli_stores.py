@@ -109,7 +109,7 @@ def test_a_design_is_shown_with_values_figures_margins_arrays_and_the_way_to_com
     side = float(result.outcomes.X[row, 0])
     assert f"design {row} of {STORE}: best tone, on the front" in text
     assert f"{STORE}: compromise, recommended, on the front" in designopt("show", f"{STORE}/recommended").output
-    assert re.search(rf"^side +{side:.6g} *$", text, re.MULTILINE)
+    assert re.search(rf"^side +{side!r} *$", text, re.MULTILINE)
     assert re.search(r"^colour +red +fixed$", text, re.MULTILINE)
     warm = float(result.outcomes.figures["pitch"][row, 1])
     assert re.search(rf"^tone +{warm:.6g} +Hz +maximize$", text, re.MULTILINE)  # the worst one
