@@ -129,14 +129,14 @@ def test_an_objective_that_no_parameter_changes_is_named(tmp_path: Path, count: 
 
 def test_a_wide_range_without_a_design_of_the_front_is_named(tmp_path: Path) -> None:
     low, high = np.linspace(0.0, 0.3, 8), np.linspace(0.7, 1.0, 8)
-    both = {"objectives": [{"minimize": "mass"}, {"maximize": "-deflection", "name": "rise"}]}
-    with_gap = searched(tmp_path / "gap", [*low, *high], 16, **both)
+    objectives = {"objectives": [{"minimize": "mass"}, {"maximize": "-deflection", "name": "rise"}]}
+    with_gap = searched(tmp_path / "gap", [*low, *high], 16, **objectives)
     clause = "no design of the front lies between mass 1.3 and 1.7 and rise -1.7 and -1.3: "
     clause += "the front has a gap there, or the search has not reached it; a larger budget may tell"
     assert gap_in_front(with_gap) == [clause]
     assert f"note: {clause}" in summary_table(with_gap)
-    assert gap_in_front(searched(tmp_path / "even", np.linspace(0.0, 1.0, 16), 16, **both)) == []
-    assert gap_in_front(searched(tmp_path / "few", [0.0, 0.1, 0.9, 1.0], 4, **both)) == []
+    assert gap_in_front(searched(tmp_path / "even", np.linspace(0.0, 1.0, 16), 16, **objectives)) == []
+    assert gap_in_front(searched(tmp_path / "few", [0.0, 0.1, 0.9, 1.0], 4, **objectives)) == []
 
 
 @pytest.mark.parametrize(("designs_of_steel", "named"), [(6, True), (20, False)])

@@ -56,7 +56,7 @@ class DeckTemplate:
     #: Those for which it tests whether they are defined: inputs that a design may lack.
     optional: frozenset[str]
     #: Those to which it assigns a value itself, perhaps in one branch alone.
-    assigned: frozenset[str]
+    local_names: frozenset[str]
 
     @classmethod
     def read(cls, name: str, text: str, *, aprepro: bool = False) -> DeckTemplate:
@@ -69,22 +69,22 @@ class DeckTemplate:
         except jinja2.TemplateSyntaxError as error:
             raise TemplateMistake(f"{name}:{error.lineno}: {_syntax_message(error, aprepro)}") from None
         lines: dict[str, int] = {}
-        assigned = set()
+        local_names = set()
         for node in tree.find_all(jinja2.nodes.Name):
             if node.name in names:
                 lines.setdefault(node.name, node.lineno)
             if node.ctx == "store":
-                assigned.add(node.name)
+                local_names.add(node.name)
         tests = [test for test in tree.find_all(jinja2.nodes.Test) if test.name in ("defined", "undefined")]
         optional = frozenset(test.node.name for test in tests if isinstance(test.node, jinja2.nodes.Name))
-        return cls(name, code, lines, optional, frozenset(assigned))
+        return cls(name, code, lines, optional, frozenset(local_names))
 
     def unknown(self, inputs: Iterable[str]) -> list[str]:
-        """A sentence for each name that is neither among the `inputs` nor `assigned`."""
+        """A sentence for each name that is neither among the `inputs` nor `local_names`."""
         names = list(inputs)
         sentences = []
         for name, line in self.names.items():
-            if name not in names and name not in self.assigned:
+            if name not in names and name not in self.local_names:
                 near = closest(name, names)
                 hint = f"did you mean '{near}'?" if near else f"inputs are {', '.join(names) or 'none'}"
                 sentences.append(f"{self.name}:{line}: '{name}' is not an input; {hint}")

@@ -170,7 +170,9 @@ class LinearLoop:
         factors = [s.get("delay_factor", 1.0) for s in scenarios]
         if delay > 0.0 and max(factors) >= factor:
             return []
-        late_scenarios = [{**s, "delay_factor": max(own, factor)} for s, own in zip(scenarios, factors, strict=True)]
+        late_scenarios = [
+            {**s, "delay_factor": max(delay_factor, factor)} for s, delay_factor in zip(scenarios, factors, strict=True)
+        ]
         worst, late_worst = self._worst(design, scenarios), late._worst(design, late_scenarios)
         if not worst or late_worst in ("", worst):
             return []

@@ -107,12 +107,12 @@ class Stagewise:
             begin += [guess(k / intervals)[0], *(a[:nx] for a, _ in inside), *(b for _, b in inside)]
             # what leads to the next stage comes first
             rows.append(nodes[k + 1] - ca.vertcat(inner[:, -1], constants_here))
-            own = [boundary(nodes[0], phase.initial)] if k == 0 else []
-            own.append(ca.vec(inner - ca.repmat(nodes[k][:nx], 1, degree) - slopes @ A.T / intervals))
-            equalities = sum(row.numel() for row in own)
-            own += [value[2] for value in values]
-            counts.append(sum(row.numel() for row in own))
-            rows += own
+            stage_rows = [boundary(nodes[0], phase.initial)] if k == 0 else []
+            stage_rows.append(ca.vec(inner - ca.repmat(nodes[k][:nx], 1, degree) - slopes @ A.T / intervals))
+            equalities = sum(row.numel() for row in stage_rows)
+            stage_rows += [value[2] for value in values]
+            counts.append(sum(row.numel() for row in stage_rows))
+            rows += stage_rows
             equal += [True] * (wide + equalities) + [False] * (counts[-1] - equalities)
             objective += sum(w * value[1] for w, value in zip(weights, values, strict=True)) / intervals
         last = boundary(nodes[-1], phase.final)

@@ -169,13 +169,13 @@ def behind_front(result: Result) -> list[str]:
     ]
 
 
-def _comparison(result: Result, values: Floats, others: Floats, selected: Mask) -> str:
-    """The `selected` objectives (m,) with their `values` (m,) "instead of" those of `others` (m,), in words."""
+def _comparison(result: Result, values: Floats, reference: Floats, mask: Mask) -> str:
+    """The objectives in the `mask` (m,) with their `values` (m,) "instead of" those of a `reference` (m,), in words."""
     return listed(
         [
             f"{o.name} {number(float(a))} instead of {number(float(b))}{f' {o.unit}' if o.unit else ''}"
-            for o, a, b, is_selected in zip(result.problem.objectives, values, others, selected, strict=True)
-            if is_selected
+            for o, a, b, is_named in zip(result.problem.objectives, values, reference, mask, strict=True)
+            if is_named
         ]
     )
 
