@@ -270,4 +270,4 @@ def _quantity(parameter: MechanismParameter) -> Quantity:
     """The quantity of a parameter, within its range of the file."""
     low, high = (end if math.isfinite(end) else None for end in (parameter.low, parameter.high))
     meaning = parameter.why or "parameter of the mechanism file"
-    return Quantity(parameter.unit, meaning, ge=low, le=high, default=parameter.value)
+    return Quantity(parameter.unit, meaning, ge=low, le=high, default=parameter.value, why=parameter.why)

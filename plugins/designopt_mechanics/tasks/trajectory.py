@@ -46,8 +46,11 @@ _ROUNDED = 0.1
 #: Distance (m, or rad) that wires keep from where they have no way, as it is less between points of the mesh; not where
 #: start or end are nearer.
 _MARGIN = 1e-4
-#: Usual errors of a motion, with the question where none is within.
-_ACCURATE, _COARSE = (0.0, 0.01), "is the mesh too coarse? Raise program.intervals, or state program.refine_to"
+#: Usual errors of a motion, with what to do where they are larger, or a limit is passed between points of the mesh.
+_ACCURATE, _FINER = (
+    (0.0, 0.01),
+    "the mesh is too coarse; raise program.intervals of the model, or state program.refine_to",
+)
 #: Part of a limit by which a motion may pass it between points of the mesh, which keep it.
 _BETWEEN_POINTS = 0.01
 #: Distance (rad, m) from a range at which a posture still counts as within it: round-off of the loops.
@@ -118,13 +121,13 @@ class TrajectoryTask:
             "duration": Q("s", "of the motion"),
             "effort": Q(effort_units[units.pop()] if len(units) == 1 else "", "integral of the sum of squared efforts"),
             "work": Q("J", "integral of the size of the drives' power, rounded below 0.1 W"),
-            "error_estimate": Q("", "of the discretisation, relative to the states", usual=_ACCURATE, mistakes=_COARSE),
+            "error_estimate": Q("", "of the discretisation, relative to the states", usual=_ACCURATE, remedy=_FINER),
             "resimulation_error": Q(
-                "", "of a simulation with the same efforts, relative to the states", usual=_ACCURATE, mistakes=_COARSE
+                "", "of a simulation with the same efforts, relative to the states", usual=_ACCURATE, remedy=_FINER
             ),
         }
         declaration = replace(declaration, outputs={**outputs, **declaration.outputs})
-        return with_limits(declaration, self.mechanism, _BETWEEN_POINTS)
+        return with_limits(declaration, self.mechanism, _BETWEEN_POINTS, _FINER)
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
