@@ -53,6 +53,8 @@ _ACCURATE, _FINER = (
 )
 #: Part of a limit by which a motion may pass it between points of the mesh, which keep it.
 _BETWEEN_POINTS = 0.01
+#: Ratio of the longest to the shortest duration beyond which the guess is their geometric mean.
+_WIDE = 10.0
 #: Distance (rad, m) from a range at which a posture still counts as within it: round-off of the loops.
 _WITHIN = 1e-9
 
@@ -242,6 +244,7 @@ class TrajectoryTask:
                 "work": Integral(self._power, unit="J"),
             },
             guess={name: (float(a), float(b)) for name, a, b in zip(names, start, end, strict=True)},
+            guess_duration=self._first_duration,
         )
         kind = self.program.get("minimize", "effort")
         return TrajectoryProblem(
@@ -269,6 +272,12 @@ class TrajectoryTask:
     @property
     def _longest(self) -> float:
         return float(self.program.get("longest", self._shortest))
+
+    @property
+    def _first_duration(self) -> float | None:
+        """s, the geometric mean of a wide range: its middle is a motion far too slow for least time."""
+        is_wide = self._longest > _WIDE * self._shortest
+        return math.sqrt(self._shortest * self._longest) if is_wide else None
 
     @property
     def _options(self) -> Options:

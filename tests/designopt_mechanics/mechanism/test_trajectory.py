@@ -122,6 +122,30 @@ def test_least_time_is_that_of_the_evaluated_motion_where_the_design_is_part_of_
     assert times == pytest.approx([1.25, 1.25], rel=1e-4)
 
 
+PRESS = b"""
+gravity: [0, -9.81, 0]
+coordinates:
+  angle: {unit: rad, reference: 90 deg, largest_effort: 60 N m}
+  swing: {unit: rad, reference: 180 deg}
+  drop: {unit: m, reference: -140 mm}
+frames:
+  crank: {motions: [rotate: {axis: [0, 0, 1], by: angle}],
+          body: {bar: {length: 60 mm, diameter: 20 mm}, density: 7850}}
+  rod: {parent: crank, place: [60 mm, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: swing}],
+        body: {bar: {length: 200 mm, diameter: 16 mm}, density: 7850}}
+  ram: {motions: [slide: {axis: [0, 1, 0], by: drop}], body: {mass: 3 kg}}
+meet: [{on: rod, at: [200 mm, 0, 0]}, {on: ram, at: [0, 0, 0]}]
+springs: {lift: {points: [{on: ground, at: [0, 0, 0]}, {on: ram, at: [0, 0, 0]}], stiffness: 2000, rest: 100 mm}}
+"""
+
+
+@pytest.mark.parametrize("longest", [0.1, 1.0])
+def test_least_time_of_a_press_does_not_depend_on_how_wide_the_range_of_durations_is(longest: float) -> None:
+    ends = {"start": {"angle": np.pi / 2}, "end": {"angle": -np.pi / 2}}
+    press = task(PRESS, **ends, minimize="duration", shortest=0.02, longest=longest)
+    assert press.evaluate({}, {}, set())[0]["duration"] == pytest.approx(0.0254663, rel=1e-4)
+
+
 COARSE_EVALUATION = LEAST_TIME.replace("mass: 2 kg", "mass: {low: 2, high: 3, unit: kg}").replace(
     "use: evaluate", "use: collocation, refine: {tolerance: 1e-6}"
 )
