@@ -63,8 +63,9 @@ class Phase:
     ranges do not suit; scales of the options have precedence. `start` returns first trajectories for values of the
     parameters, computed when a solve begins without a guess of this phase; with a random generator, other ones for a
     further start. `guess_duration` (s) is the first one of a free duration, by default that of the middles of `t0` and
-    `tf`; further starts vary it by up to a factor of 3. A vector of the system may replace its components everywhere,
-    and a `SignalTable` its columns.
+    `tf`; further starts vary it by up to a factor of 3. `kink_sources` are parts of a model's own equations that have
+    kinks, such as lengths along a line: warnings of kinks name them. A vector of the system may replace its components
+    everywhere, and a `SignalTable` its columns.
     """
 
     system: System
@@ -83,6 +84,7 @@ class Phase:
     scales: Mapping[str, float] = field(default_factory=dict)
     start: Callable[[Mapping[str, float], np.random.Generator | None], PhaseGuess] | None = None
     guess_duration: float | None = None
+    kink_sources: Sequence[str] = ()
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:

@@ -23,6 +23,7 @@ from designopt.collocation import (
     sensitivities,
     solve_design,
 )
+from designopt.collocation.statement.expressions import nodes, operation
 from designopt.collocation.statement.symbols import Symbols
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
@@ -40,6 +41,7 @@ from designopt_mechanics.tasks.limits import with_limits
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles, refuse_redundant, refuse_structure
 from designopt_mechanics.tree import TreeError
+from designopt_mechanics.wires import lengths
 
 #: The size of a power is rounded below so many watts.
 _ROUNDED = 0.1
@@ -245,6 +247,7 @@ class TrajectoryTask:
             },
             guess={name: (float(a), float(b)) for name, a, b in zip(names, start, end, strict=True)},
             guess_duration=self._first_duration,
+            kink_sources=self._kink_sources,
         )
         kind = self.program.get("minimize", "effort")
         return TrajectoryProblem(
@@ -272,6 +275,16 @@ class TrajectoryTask:
     @property
     def _longest(self) -> float:
         return float(self.program.get("longest", self._shortest))
+
+    @cached_property
+    def _kink_sources(self) -> list[str]:
+        """Springs along one axis: their length is the size of one difference, with a kink where their ends meet."""
+        return [
+            f"the length of spring '{spring.wire.name}', whose ends lie on one line (smooth unless they meet)"
+            for spring in self.mechanism.springs
+            if not any(spring.wire.overs)
+            and any(operation(node) == "fabs" for node in nodes(lengths(self._loops.state, [spring.wire])))
+        ]
 
     @property
     def _first_duration(self) -> float | None:

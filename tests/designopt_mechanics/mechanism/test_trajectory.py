@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 
 import designopt
 from designopt.arrays import Floats
-from designopt.collocation import Options, resimulate, solve
+from designopt.collocation import Options, Program, resimulate, solve
 from designopt.report.parts.answer.limits import attained_bounds
 from designopt.report.terminal import summary_table
 from designopt.store.result import Result
@@ -144,6 +144,14 @@ def test_least_time_of_a_press_does_not_depend_on_how_wide_the_range_of_duration
     ends = {"start": {"angle": np.pi / 2}, "end": {"angle": -np.pi / 2}}
     press = task(PRESS, **ends, minimize="duration", shortest=0.02, longest=longest)
     assert press.evaluate({}, {}, set())[0]["duration"] == pytest.approx(0.0254663, rel=1e-4)
+
+
+def test_a_kink_that_is_the_length_of_a_spring_along_a_line_is_said_to_be_that() -> None:
+    press = task(PRESS, end={"angle": 1.0})
+    (warning,) = Program(press.trajectory_problem({}), Options(intervals=4)).warnings
+    assert "has abs (fabs(drop)), probably the length of spring 'lift', whose ends lie on one line" in warning
+    aside = task(PRESS.replace(b"on: ground, at: [0,", b"on: ground, at: [0.01,"), end={"angle": 1.0})
+    assert Program(aside.trajectory_problem({}), Options(intervals=4)).warnings == ()
 
 
 COARSE_EVALUATION = LEAST_TIME.replace("mass: 2 kg", "mass: {low: 2, high: 3, unit: kg}").replace(
