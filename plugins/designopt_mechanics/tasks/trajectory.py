@@ -65,9 +65,13 @@ class ProgramSection(TypedDict, total=False):
     """The motion of the task `trajectory`, from rest to rest."""
 
     start: Annotated[
-        dict[str, float], Q("", "coordinates at the start, in SI units; others follow or are at reference")
+        dict[str, float],
+        Q("", "coordinates at the start, in rad and m or with a unit (90 deg); others follow or are at reference"),
     ]
-    end: Annotated[dict[str, float], Q("", "coordinates at the end, in SI units; others follow or are at reference")]
+    end: Annotated[
+        dict[str, float],
+        Q("", "coordinates at the end, in rad and m or with a unit (90 deg); others follow or are at reference"),
+    ]
     drives: Annotated[list[str], Q("", "coordinates with drives, or fewer; by default the independent ones")]
     shortest: Annotated[float, Q("s", "least duration", gt=0, default=1.0)]
     longest: Annotated[float, Q("s", "largest duration; by default the least one", gt=0)]
