@@ -15,9 +15,11 @@ class Quantity:
 
     `unit` is any unit string; ``""`` or ``"1"`` is dimensionless. `gt`, `ge`, `lt`, `le` are in that unit. `sampled` is
     the default range of a condition in sampled scenarios; `default` is the value of an optional input or condition (see
-    `filled`). The end of a run reports a `notable` output wherever it is above 0, with the sentences of the array of
-    text that it is `listed_by`; and of the recommended design the outputs beyond their `usual` range (low, high),
-    with the likely `mistakes` in the inputs, as questions, where no feasible design is within.
+    `filled`). A report quotes `why` (the reason of the admissible range of an input) where a design is at its `ge` or
+    `le`. The end of a run reports a `notable` output wherever it is above 0, with the sentences of the array of
+    text that it is `listed_by`; and of the recommended design the outputs beyond their `usual` range (low, high):
+    with the `remedy` of a numerical cause, as the end of a sentence, else with the likely `mistakes` in the inputs, as
+    questions, where no feasible design is within.
     """
 
     unit: str = ""
@@ -31,6 +33,8 @@ class Quantity:
     listed_by: str = ""
     usual: tuple[float, float] | None = None
     mistakes: str = ""
+    remedy: str = ""
+    why: str = ""
     default: Any = None
 
     def __post_init__(self) -> None:

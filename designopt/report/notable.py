@@ -178,7 +178,8 @@ def first_of_each_kind(warnings: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def unusual(result: Result) -> list[str]:
     """Clauses on outputs of the recommended design beyond the ranges that the model declares as usual, with the number
-    of feasible designs within them in all scenarios; of the only design in a study without objectives."""
+    of feasible designs within them in all scenarios, or what to do against a numerical cause; of the only design in a
+    study without objectives."""
     recommendation, problem, clauses = result.recommended(), result.problem, list[str]()
     if recommendation is not None:
         row = recommendation[1]
@@ -186,7 +187,7 @@ def unusual(result: Result) -> list[str]:
         row = 0
     else:
         return []
-    scales, clause_index, mistakes = display_scales(result), None, ""
+    scales, clause_index, mistakes, remedies = display_scales(result), None, "", dict[str, int]()
     for name, output in problem.model.plugin.outputs.items():
         quantity = output.quantity
         if quantity is None or quantity.usual is None or name not in result.outcomes.figures:
@@ -200,19 +201,36 @@ def unusual(result: Result) -> list[str]:
             factor, unit = scales[name]
             unit_text = f" {unit}" if unit else ""
             texts = [number(factor * v) for v in (float(values[row, worst]), low, high)]
-            feasible_share = _within(result, beyond.max(axis=1))
-            clause_index = clause_index if feasible_share else len(clauses)
-            mistakes = mistakes if feasible_share else mistakes or quantity.mistakes
-            share = feasible_share or "no feasible design is within"
+            share = "" if quantity.remedy else _within(result, beyond.max(axis=1))
+            if quantity.remedy:
+                remedies[quantity.remedy] = len(clauses)
+            elif not share:
+                clause_index, mistakes = len(clauses), mistakes or quantity.mistakes
+                share = "no feasible design is within"
             clauses.append(
                 f"{_having(result, name)} {texts[0]}{unit_text}{in_scenario}, "
                 f"beyond {texts[1]} to {texts[2]}{unit_text}"
-                f" ({quantity.description}){f'; {share}' if problem.objectives else ''}"
+                f" ({quantity.description}){f'; {share}' if share and problem.objectives else ''}"
             )
+    for remedy, last in remedies.items():
+        clauses[last] += f": {remedy}{_finer_program(result)}"
     if clause_index is not None and problem.objectives:
         questions = f" ({mistakes})" if mistakes else ""
         clauses[clause_index] += f": check the inputs{questions}{', widen the space' if problem.space.free else ''}"
     return clauses
+
+
+def _finer_program(result: Result) -> str:
+    """That the program of the answer has a mesh of its own, with its error estimate, where the model's evaluation does
+    not share the solver's."""
+    best = result.best_program()
+    error = None if best is None else best.figures.get("program(error_estimate)")
+    if error is None or result.problem.model.plugin.takes_options:
+        return ""
+    return (
+        f"; the program of the solver has its own mesh (error estimate {error:.1e}), which the model's evaluation does"
+        " not take over"
+    )
 
 
 def _within(result: Result, beyond: Floats) -> str:

@@ -9,6 +9,7 @@ from designopt_mechanics.model_file.reading import read
 
 import designopt
 from designopt.plugin import installed_plugins
+from designopt.report.terminal import summary_table
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "mechanics.md").read_text(encoding="utf-8")
@@ -63,15 +64,25 @@ def test_the_first_two_files_have_forty_lines_together_and_find_a_front(tmp_path
     assert len(result.front()) > 1
 
 
+def test_the_optimal_motion_shown_is_solved_together_with_the_length_of_the_crank(tmp_path: Path) -> None:
+    (tmp_path / "slider_crank.yaml").write_text(YAML[0])
+    (tmp_path / "advance.yaml").write_text(YAML[2])
+    result = designopt.load(tmp_path / "advance.yaml").run(tmp_path / "advance.study", executor="serial")
+    (program,) = result.programs()
+    assert program.status == "solved"
+    assert result.outcomes.objectives[0, 0] == pytest.approx(program.figures["program(objective)"], rel=1e-4)
+    assert not [line for line in summary_table(result).splitlines() if "warning" in line]
+
+
 def test_the_closures_shown_are_read_and_have_forces() -> None:
-    mechanism = read(YAML[2].encode(), "shown.yaml")
+    mechanism = read(YAML[3].encode(), "shown.yaml")
     assert mechanism.tree.names == ("crank", "slip")
     outputs = solve(mechanism, "inverse_dynamics", motion={"crank": "1 + time"}, samples=5).outputs
     assert 0.0 < outputs["cut_meet_peak"] < 1000.0
 
 
 def test_the_laws_shown_are_read() -> None:
-    mechanism = read(YAML[4].encode(), "shown.yaml")
+    mechanism = read(YAML[5].encode(), "shown.yaml")
     law = mechanism.laws["lift"]
     assert (law.friction, law.ratio, law.stop_stiffness) == (1.5, 80.0, 5000.0)
     assert mechanism.tree.coordinates[0].inertia == pytest.approx(80.0**2 * 2e-5)
@@ -79,19 +90,19 @@ def test_the_laws_shown_are_read() -> None:
 
 def test_the_spring_shown_balances_its_arm() -> None:
     """A spring without rest length balances in every posture if k times both arms is the weight times its arm."""
-    mechanism = read(YAML[5].encode(), "shown.yaml")
+    mechanism = read(YAML[6].encode(), "shown.yaml")
     k = 3.0 * 9.81 * 0.3 / (0.2 * 0.25)
     outputs = solve(mechanism, "inverse_dynamics", {"k": k}, motion={"tilt": "0.7"}, samples=3).outputs
     assert outputs["effort_tilt_peak"] < 1e-9
     assert outputs["tension_balance_peak"] > 10.0
-    assert len(YAML) == 6
+    assert len(YAML) == 7
 
 
 def test_the_python_shown_runs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "studies").symlink_to(ROOT / "studies")
-    (tmp_path / "finger.yaml").write_text(YAML[3])
+    (tmp_path / "finger.yaml").write_text(YAML[4])
     monkeypatch.chdir(tmp_path)
     for block in re.findall(r"```python\n(.*?)```", MECHANISMS, flags=re.DOTALL):
         exec(compile(block, "mechanisms.md", "exec"), {})

@@ -12,12 +12,15 @@ import numpy as np
 from designopt.collocation.solution.explain import KEPT, WORST, worst_violations
 from designopt.collocation.solution.solution import Attempt, PhaseSolution, Solution, Status, at_limits
 from designopt.collocation.statement.options import Options
+from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.stated_values import ProblemError
 
 #: Suffix of the new control that `with_rates` makes of a control.
 OF_RATE = "_rate"
 #: Multiple of its scale above which a variable diverges.
 RUNAWAY = 1e3
+#: Ratio of the ends of the range of a free duration above which it is a likely cause of a failure.
+WIDE_RANGE = 10.0
 #: Share of the time on a bound above which the bound may cause infeasibility.
 OFTEN = 0.2
 #: Multiple of the relative tolerance above which the error of the cost is reported.
@@ -85,6 +88,22 @@ def against_ringing(phase: PhaseSolution, controls: Sequence[str]) -> str:
             " the solver collocation, Rate in Python), or take fewer intervals"
         )
     return ", or ".join(ways)
+
+
+def wide_durations(phases: Iterable[Phase]) -> str:
+    """A sentence on phases with a free duration in a wide range, a likely cause of a failure; "" without any."""
+    texts = []
+    for phase in phases:
+        if phase.t0_range is not None:
+            low, high = phase.tf_range[0] - phase.t0_range[1], phase.tf_range[1] - phase.t0_range[0]
+            if low < high and high > WIDE_RANGE * low:
+                texts.append(f"the duration of {phase.name} is free from {max(low, 0.0):.4g} to {high:.4g} s")
+    if not texts:
+        return ""
+    return (
+        f"A likely cause: {' and '.join(texts)}. Narrow so wide a range around the expected duration, or start from a"
+        " guess near it."
+    )
 
 
 def _facts(solution: Solution, options: Options) -> Iterator[str]:

@@ -24,7 +24,15 @@ from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import ADAPTIVE, COLD, WARM, Start, check_settings, linear_solver
 from designopt.collocation.solve.optimisation_error import finished
-from designopt.collocation.solve.outcomes import ADAPTIVE_BARRIER, SMALL_TIMES, Way, first_success, with_message
+from designopt.collocation.solve.outcomes import (
+    ADAPTIVE_BARRIER,
+    SMALL_TIMES,
+    WORTH,
+    Way,
+    first_success,
+    wide_durations,
+    with_message,
+)
 from designopt.collocation.solve.over_constrained import over_constrained, without_idle_rows
 from designopt.collocation.solve.scaling import Conditioning, conditioning, scales
 from designopt.collocation.solve.solver import End, Solver
@@ -341,6 +349,8 @@ class Program:
             )
         elif end.status is Status.FAILED:
             remark = f"IPOPT reports {end.stats['return_status']}."
+        elif end.status in WORTH | {Status.DIVERGING, Status.TIME_LIMIT}:
+            remark = wide_durations(variant.problem.phases)
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         facts = {
             "optimisation_error": end.error,

@@ -62,7 +62,10 @@ class Phase:
     controller: their number, or the fixed values on the pieces. `scales` are sizes of variables, where those of their
     ranges do not suit; scales of the options have precedence. `start` returns first trajectories for values of the
     parameters, computed when a solve begins without a guess of this phase; with a random generator, other ones for a
-    further start. A vector of the system may replace its components everywhere, and a `SignalTable` its columns.
+    further start. `guess_duration` (s) is the first one of a free duration, by default that of the middles of `t0` and
+    `tf`; further starts vary it by up to a factor of 3. `kink_sources` are parts of a model's own equations that have
+    kinks, such as lengths along a line: warnings of kinks name them. A vector of the system may replace its components
+    everywhere, and a `SignalTable` its columns.
     """
 
     system: System
@@ -80,6 +83,8 @@ class Phase:
     samples: Mapping[str, Constraint] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     start: Callable[[Mapping[str, float], np.random.Generator | None], PhaseGuess] | None = None
+    guess_duration: float | None = None
+    kink_sources: Sequence[str] = ()
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:

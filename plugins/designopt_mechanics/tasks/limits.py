@@ -44,9 +44,11 @@ _REMEDIES = {
 }
 
 
-def with_limits(declaration: Declaration, mechanism: Mechanism, share: float = _ROUND_OFF) -> Declaration:
+def with_limits(
+    declaration: Declaration, mechanism: Mechanism, share: float = _ROUND_OFF, remedy: str = ""
+) -> Declaration:
     """`declaration` with the limits of the file as the usual ranges of the outputs that show whether they hold, up to
-    the `share` of a limit.
+    the `share` of a limit, and the `remedy` where they are passed.
 
     For a speed or an effort that is the peak, for a coordinate the maximum and the minimum; where the study has none of
     them, the mean or root mean square. Stops that yield at the ends of a range take its place.
@@ -61,7 +63,7 @@ def with_limits(declaration: Declaration, mechanism: Mechanism, share: float = _
         for take in takes & extremes or takes & {"peak", "max", "min"} or takes:
             output = outputs[f"{signal}_{take}"]
             about = f"{output.description}; limits of the file{f' and {share:.0%}' if share > _ROUNDED else ''}"
-            outputs[f"{signal}_{take}"] = replace(output, description=about, usual=ranges[take])
+            outputs[f"{signal}_{take}"] = replace(output, description=about, usual=ranges[take], remedy=remedy)
     return replace(declaration, outputs=outputs)
 
 

@@ -58,7 +58,7 @@ _READERS: Mapping[str, tuple[str, ...]] = {
 Point3 = list[float]
 
 
-@model("mechanism", version=2)
+@model("mechanism", version=3)
 class MechanismModel:
     """A mechanism of rigid bodies with closed loops, from a file, in one of five tasks.
 
@@ -270,4 +270,4 @@ def _quantity(parameter: MechanismParameter) -> Quantity:
     """The quantity of a parameter, within its range of the file."""
     low, high = (end if math.isfinite(end) else None for end in (parameter.low, parameter.high))
     meaning = parameter.why or "parameter of the mechanism file"
-    return Quantity(parameter.unit, meaning, ge=low, le=high, default=parameter.value)
+    return Quantity(parameter.unit, meaning, ge=low, le=high, default=parameter.value, why=parameter.why)

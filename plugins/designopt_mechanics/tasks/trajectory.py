@@ -23,6 +23,7 @@ from designopt.collocation import (
     sensitivities,
     solve_design,
 )
+from designopt.collocation.statement.expressions import nodes, operation
 from designopt.collocation.statement.symbols import Symbols
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
@@ -40,16 +41,22 @@ from designopt_mechanics.tasks.limits import with_limits
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles, refuse_redundant, refuse_structure
 from designopt_mechanics.tree import TreeError
+from designopt_mechanics.wires import lengths
 
 #: The size of a power is rounded below so many watts.
 _ROUNDED = 0.1
 #: Distance (m, or rad) that wires keep from where they have no way, as it is less between points of the mesh; not where
 #: start or end are nearer.
 _MARGIN = 1e-4
-#: Usual errors of a motion, with the question where none is within.
-_ACCURATE, _COARSE = (0.0, 0.01), "is the mesh too coarse? Raise program.intervals, or state program.refine_to"
+#: Usual errors of a motion, with what to do where they are larger, or a limit is passed between points of the mesh.
+_ACCURATE, _FINER = (
+    (0.0, 0.01),
+    "the mesh is too coarse; raise program.intervals of the model, or state program.refine_to",
+)
 #: Part of a limit by which a motion may pass it between points of the mesh, which keep it.
 _BETWEEN_POINTS = 0.01
+#: Ratio of the longest to the shortest duration beyond which the guess is their geometric mean.
+_WIDE = 10.0
 #: Distance (rad, m) from a range at which a posture still counts as within it: round-off of the loops.
 _WITHIN = 1e-9
 
@@ -58,9 +65,13 @@ class ProgramSection(TypedDict, total=False):
     """The motion of the task `trajectory`, from rest to rest."""
 
     start: Annotated[
-        dict[str, float], Q("", "coordinates at the start, in SI units; others follow or are at reference")
+        dict[str, float],
+        Q("", "coordinates at the start, in rad and m or with a unit (90 deg); others follow or are at reference"),
     ]
-    end: Annotated[dict[str, float], Q("", "coordinates at the end, in SI units; others follow or are at reference")]
+    end: Annotated[
+        dict[str, float],
+        Q("", "coordinates at the end, in rad and m or with a unit (90 deg); others follow or are at reference"),
+    ]
     drives: Annotated[list[str], Q("", "coordinates with drives, or fewer; by default the independent ones")]
     shortest: Annotated[float, Q("s", "least duration", gt=0, default=1.0)]
     longest: Annotated[float, Q("s", "largest duration; by default the least one", gt=0)]
@@ -118,13 +129,13 @@ class TrajectoryTask:
             "duration": Q("s", "of the motion"),
             "effort": Q(effort_units[units.pop()] if len(units) == 1 else "", "integral of the sum of squared efforts"),
             "work": Q("J", "integral of the size of the drives' power, rounded below 0.1 W"),
-            "error_estimate": Q("", "of the discretisation, relative to the states", usual=_ACCURATE, mistakes=_COARSE),
+            "error_estimate": Q("", "of the discretisation, relative to the states", usual=_ACCURATE, remedy=_FINER),
             "resimulation_error": Q(
-                "", "of a simulation with the same efforts, relative to the states", usual=_ACCURATE, mistakes=_COARSE
+                "", "of a simulation with the same efforts, relative to the states", usual=_ACCURATE, remedy=_FINER
             ),
         }
         declaration = replace(declaration, outputs={**outputs, **declaration.outputs})
-        return with_limits(declaration, self.mechanism, _BETWEEN_POINTS)
+        return with_limits(declaration, self.mechanism, _BETWEEN_POINTS, _FINER)
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]
@@ -239,6 +250,8 @@ class TrajectoryTask:
                 "work": Integral(self._power, unit="J"),
             },
             guess={name: (float(a), float(b)) for name, a, b in zip(names, start, end, strict=True)},
+            guess_duration=self._first_duration,
+            kink_sources=self._kink_sources,
         )
         kind = self.program.get("minimize", "effort")
         return TrajectoryProblem(
@@ -266,6 +279,22 @@ class TrajectoryTask:
     @property
     def _longest(self) -> float:
         return float(self.program.get("longest", self._shortest))
+
+    @cached_property
+    def _kink_sources(self) -> list[str]:
+        """Springs along one axis: their length is the size of one difference, with a kink where their ends meet."""
+        return [
+            f"the length of spring '{spring.wire.name}', whose ends lie on one line (smooth unless they meet)"
+            for spring in self.mechanism.springs
+            if not any(spring.wire.overs)
+            and any(operation(node) == "fabs" for node in nodes(lengths(self._loops.state, [spring.wire])))
+        ]
+
+    @property
+    def _first_duration(self) -> float | None:
+        """s, the geometric mean of a wide range: its middle is a motion far too slow for least time."""
+        is_wide = self._longest > _WIDE * self._shortest
+        return math.sqrt(self._shortest * self._longest) if is_wide else None
 
     @property
     def _options(self) -> Options:

@@ -24,6 +24,7 @@ from designopt.collocation import (
     solve,
 )
 from designopt.collocation.solve.guess.initial_point import default_trajectory, initial_point
+from designopt.collocation.solve.guess.multistart import perturbed
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics.system import System, Variable
@@ -79,6 +80,16 @@ def test_the_default_guess_is_a_line_between_fixed_ends_the_middle_of_bounds_and
     free = begin(benchmark_problems.double_integrator())
     assert free["tf"] == pytest.approx(5.25)  # the middle of 0.5 and 10
     assert begin(benchmark_problems.damped_start())["c"] == pytest.approx(5.025)
+
+
+def test_a_guessed_duration_is_that_of_the_first_search_and_near_that_of_further_ones() -> None:
+    phase = replace(benchmark_problems.double_integrator().phases[0], t0=(1.0, 2.0), tf=(1.5, 40.0), guess_duration=3.0)
+    problem = TrajectoryProblem([phase], cost=lambda e: e.duration)
+    first = begin(problem)
+    assert (first["t0"], first["tf"]) == (1.5, 4.5)
+    for seed in range(8):
+        start = perturbed(problem, None, np.random.default_rng(seed)).phases[phase.name]
+        assert 1.0 <= start.tf - start.t0 <= 9.0
 
 
 def test_free_times_of_one_range_begin_at_its_ends() -> None:

@@ -86,6 +86,17 @@ def test_an_infinite_error_estimate_comes_with_the_warning_where_the_equations_a
     assert np.isin(np.round([begin, end], 6), np.round(solution.phases["motion"].times, 6)).all()
 
 
+@pytest.mark.parametrize(("tf", "is_wide"), [((0.1, 5.0), True), ((1.0, 5.0), False)])
+def test_a_failed_search_names_a_wide_range_of_a_free_duration(tf, is_wide):
+    phase = replace(problems.double_integrator().phases[0], tf=tf)
+    failure = collocation.solve(
+        TrajectoryProblem([phase], cost=lambda e: e.duration), Options(max_iterations=1, persistent=False)
+    )
+
+    assert failure.status is Status.ITERATION_LIMIT
+    assert ("the duration of motion is free from 0.1 to 5 s. Narrow so wide a range" in failure.message) == is_wide
+
+
 def test_the_message_of_an_acceptable_solution_names_the_residual_above_the_tolerance():
     solution = solve(problems.cart_pole(), tolerance=1e-17, acceptable_tolerance=1e-6)
 

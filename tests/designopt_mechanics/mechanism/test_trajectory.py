@@ -1,5 +1,6 @@
 """The task `trajectory`: optimal motions against closed forms, with loops, limits and clearances."""
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from scipy.integrate import solve_ivp
 
 import designopt
 from designopt.arrays import Floats
-from designopt.collocation import Options, resimulate, solve
+from designopt.collocation import Options, Program, resimulate, solve
+from designopt.report.parts.answer.limits import attained_bounds
 from designopt.report.terminal import summary_table
 from designopt.store.result import Result
 
@@ -90,8 +92,8 @@ SPEED_LIMIT = CART.replace(b"largest_effort", b"largest_speed: 1 m/s, largest_ef
 SPEED_LIMIT += b"parameters: {mass: 2 kg}\n"
 
 
-def least_time(folder: Path, text: str) -> Result:
-    (folder / "m.yaml").write_bytes(SPEED_LIMIT)
+def least_time(folder: Path, text: str, mechanism: bytes = SPEED_LIMIT) -> Result:
+    (folder / "m.yaml").write_bytes(mechanism)
     (folder / "study.yaml").write_text(text)
     return designopt.load(folder / "study.yaml").run(folder / "least_time.study")
 
@@ -100,7 +102,9 @@ def test_a_motion_on_a_coarse_mesh_is_warned_of_with_what_it_passes_and_a_fine_o
     coarse = [line for line in summary_table(least_time(tmp_path, LEAST_TIME)).splitlines() if "warning" in line]
     assert [line.split(" ")[1] for line in coarse] == ["error_estimate", "resimulation_error", "effort_x_peak"]
     assert "beyond 0 to 8.08 N (largest magnitude of the drive of x; limits of the file and 1%)" in coarse[-1]
-    assert coarse[-1].endswith("(is the mesh too coarse? Raise program.intervals, or state program.refine_to)")
+    assert coarse[-1].endswith(
+        "1%): the mesh is too coarse; raise program.intervals of the model, or state program.refine_to"
+    )
     (tmp_path / "fine").mkdir()
     fine = LEAST_TIME.replace("intervals: 4", "intervals: 40, refine_to: 1e-4")
     assert "warning" not in summary_table(least_time(tmp_path / "fine", fine))
@@ -116,6 +120,64 @@ def test_least_time_is_that_of_the_evaluated_motion_where_the_design_is_part_of_
         times.append(float(result.outcomes.objectives.min()))
     # 0.25 s to reach 1 m/s by 4 m/s^2, and to stop; 0.75 m between
     assert times == pytest.approx([1.25, 1.25], rel=1e-4)
+
+
+PRESS = b"""
+gravity: [0, -9.81, 0]
+coordinates:
+  angle: {unit: rad, reference: 90 deg, largest_effort: 60 N m}
+  swing: {unit: rad, reference: 180 deg}
+  drop: {unit: m, reference: -140 mm}
+frames:
+  crank: {motions: [rotate: {axis: [0, 0, 1], by: angle}],
+          body: {bar: {length: 60 mm, diameter: 20 mm}, density: 7850}}
+  rod: {parent: crank, place: [60 mm, 0, 0], motions: [rotate: {axis: [0, 0, 1], by: swing}],
+        body: {bar: {length: 200 mm, diameter: 16 mm}, density: 7850}}
+  ram: {motions: [slide: {axis: [0, 1, 0], by: drop}], body: {mass: 3 kg}}
+meet: [{on: rod, at: [200 mm, 0, 0]}, {on: ram, at: [0, 0, 0]}]
+springs: {lift: {points: [{on: ground, at: [0, 0, 0]}, {on: ram, at: [0, 0, 0]}], stiffness: 2000, rest: 100 mm}}
+"""
+
+
+@pytest.mark.parametrize("longest", [0.1, 1.0])
+def test_least_time_of_a_press_does_not_depend_on_how_wide_the_range_of_durations_is(longest: float) -> None:
+    ends = {"start": {"angle": np.pi / 2}, "end": {"angle": -np.pi / 2}}
+    press = task(PRESS, **ends, minimize="duration", shortest=0.02, longest=longest)
+    assert press.evaluate({}, {}, set())[0]["duration"] == pytest.approx(0.0254663, rel=1e-4)
+
+
+def test_a_kink_that_is_the_length_of_a_spring_along_a_line_is_said_to_be_that() -> None:
+    press = task(PRESS, end={"angle": 1.0})
+    (warning,) = Program(press.trajectory_problem({}), Options(intervals=4)).warnings
+    assert "has abs (fabs(drop)), probably the length of spring 'lift', whose ends lie on one line" in warning
+    aside = task(PRESS.replace(b"on: ground, at: [0,", b"on: ground, at: [0.01,"), end={"angle": 1.0})
+    assert Program(aside.trajectory_problem({}), Options(intervals=4)).warnings == ()
+
+
+COARSE_EVALUATION = LEAST_TIME.replace("mass: 2 kg", "mass: {low: 2, high: 3, unit: kg}").replace(
+    "use: evaluate", "use: collocation, refine: {tolerance: 1e-6}"
+)
+
+
+def test_a_motion_beyond_a_limit_on_a_mesh_coarser_than_the_program_is_laid_to_this_mesh(
+    tmp_path: Path,
+) -> None:
+    table = summary_table(least_time(tmp_path, COARSE_EVALUATION))
+    (warning,) = [line for line in table.splitlines() if "effort_x_peak" in line]
+    assert "widen the space" not in warning
+    assert "the mesh is too coarse; raise program.intervals of the model, or state program.refine_to" in warning
+    assert re.search(r"the solver has its own mesh \(error estimate \d\.\de-\d\d\), which the model's", warning)
+
+
+@pytest.mark.parametrize(("low", "reason"), [("2", ": from the foundry"), ("2.1", "")])
+def test_the_reason_of_a_range_in_the_file_is_quoted_at_a_bound_that_is_the_end_of_this_range(
+    tmp_path: Path, low: str, reason: str
+) -> None:
+    text = COARSE_EVALUATION.replace("low: 2,", f"low: {low},")
+    mechanism = SPEED_LIMIT.replace(b"mass: 2 kg}", b"mass: {value: 2 kg, low: 2 kg, why: from the foundry}}")
+    result = least_time(tmp_path, text, mechanism)
+    bounds = attained_bounds(result, np.array(result.front()))
+    assert bounds == [f"mass is at its lower bound ({low} kg) in the best design{reason}"]
 
 
 def test_a_closed_loop_moves_from_posture_to_posture_around_an_obstacle_with_true_efforts() -> None:

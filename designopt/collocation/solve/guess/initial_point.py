@@ -58,6 +58,8 @@ def _default_times(phase: Phase, before: float) -> tuple[float, float]:
     if phase.t0_range is None:
         return before, max(tf, before + 1e-3)
     t0 = middle(phase.t0_range)
+    if phase.guess_duration is not None:
+        tf = float(np.clip(t0 + phase.guess_duration, *phase.tf_range))
     # ranges with one middle: as far apart as they allow
     return (t0, tf) if t0 < tf else (phase.t0_range[0], phase.tf_range[1])
 

@@ -22,6 +22,8 @@ from designopt.collocation.statement.stated_values import ProblemError
 POINTS, WAVES = 41, 3
 #: Amplitude of the first wave, as a share of half the range of a variable, or of the largest value of the guess.
 SIZE = 0.3
+#: Factor by which a guessed duration varies.
+LARGEST_FACTOR = 3.0
 #: Relative difference below which objectives are equal.
 SAME = 1e-7
 
@@ -98,6 +100,8 @@ def _perturbed_trajectory(
         values[v.name] = np.clip(trajectory + SIZE * size * bump, low, high)
     t0 = before if phase.t0_range is None else _random_number(phase.t0_range, default.t0, rng)
     tf = _random_number(phase.tf_range, default.tf, rng)
+    if phase.guess_duration is not None:
+        tf = float(np.clip(t0 + phase.guess_duration * LARGEST_FACTOR ** rng.uniform(-1.0, 1.0), *phase.tf_range))
     if not t0 < tf:  # the previous duration from there
         tf = t0 + default.tf - default.t0
     return SampledTrajectory(fractions, values, t0, tf)

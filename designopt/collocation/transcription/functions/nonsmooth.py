@@ -49,11 +49,13 @@ def _warnings(functions: ProblemFunctions) -> Iterator[str]:
             continue
         for name, expression in parts(point):
             kinks, tables = _kinks(expression, point.w), _rough_tables(expression, point.w)
+            sources = point.phase.kink_sources if kinks else ()
+            origin = f", probably {' and '.join(sources)}" if sources else ""
             ways = ["replace it by a smooth form with a stated width"] if kinks else []
             ways += ["give the table degree 3 (casadi.interpolant of kind bspline)"] if tables else []
             if ways:
                 yield (
-                    f"nonsmooth_model: the {name} of {point.phase.name} has {' and '.join([*kinks, *tables])};"
+                    f"nonsmooth_model: the {name} of {point.phase.name} has {' and '.join([*kinks, *tables])}{origin};"
                     f" {' and '.join(ways)}, else the solver may stall there"
                 )
 

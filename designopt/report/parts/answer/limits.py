@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -140,7 +141,9 @@ def attained_bounds(
         if bound.share >= least:
             share = _in_share(result, front, bound.share, having=bool(p.when))
             distance = "at" if (p.name, bound.side) in exact_bounds else "close to"
-            clauses[p.name].append(f"{p.name} is {distance} its {_bound(p, bound.side)} in {share}{_why(p)}")
+            clauses[p.name].append(
+                f"{p.name} is {distance} its {_bound(p, bound.side)} in {share}{_why(result, p, bound.side)}"
+            )
     if choices:
         X = result.outcomes.X[front]
         active = result.problem.space.active(X)
@@ -158,7 +161,7 @@ def fewer_bounds(result: Result) -> list[str]:
     bounds = _active_bounds(result, front) if len(front) else []
     of_recommended = {(p.name, a.side) for p, a in _bounds_of_recommendation(result)}
     descriptions = [
-        f"the {_bound(p, a.side).replace('bound', f'bound of {p.name}')} in {_share(a.share)}{_why(p)}"
+        f"the {_bound(p, a.side).replace('bound', f'bound of {p.name}')} in {_share(a.share)}{_why(result, p, a.side)}"
         for p, a in bounds
         if NOTED <= a.share < WARNED and (p.name, a.side) not in of_recommended
     ]
@@ -171,7 +174,7 @@ def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
     by a smaller share of the front than `below`."""
     front = {(p.name, a.side): a.share for p, a in _active_bounds(result, np.asarray(result.front(), dtype=np.intp))}
     return [
-        f"{p.name} of the recommended design is at its {_bound(p, bound.side)}{_why(p)}"
+        f"{p.name} of the recommended design is at its {_bound(p, bound.side)}{_why(result, p, bound.side)}"
         for p, bound in _bounds_of_recommendation(result)
         if front.get((p.name, bound.side), 0.0) < below
     ]
@@ -219,9 +222,17 @@ def _bound(p: DesignVariable, side: str) -> str:
     return f"lower bound ({_amount(p.low, p.unit)})" if side == "low" else f"upper bound ({_amount(p.high, p.unit)})"
 
 
-def _why(p: DesignVariable) -> str:
-    """The study's explanation of the range, as the end of a clause."""
-    return f": {p.why}" if p.why else ""
+def _why(result: Result, p: DesignVariable, side: str) -> str:
+    """The study's explanation of the range, else that of the model where the bound is the model's own, as the end of a
+    clause."""
+    field = (result.problem.model.plugin.inputs or {}).get(p.name)
+    quantity = field.quantity if field else None
+    why = p.why
+    if quantity is not None and not why and p.kind in ("real", "int"):
+        bound, limit = (p.low, quantity.ge) if side == "low" else (p.high, quantity.le)
+        if limit is not None and math.isclose(p.factor * bound + p.offset, limit, rel_tol=1e-9):
+            why = quantity.why
+    return f": {why}" if why else ""
 
 
 def _swept(result: Result) -> set[str]:
