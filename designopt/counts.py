@@ -17,11 +17,6 @@ def with_subject(name: str, sentence: str) -> str:
     return sentence if sentence.startswith(f"{name}: ") else f"{name}: {sentence}"
 
 
-def count(number: int) -> str:
-    """A count in digits, as other numbers without separators of thousands."""
-    return f"{number}"
-
-
 def percent(share: float, decimals: int = 0) -> str:
     """A share of 1 in percent: ``12.5 %`` with one decimal."""
     return f"{100.0 * share:.{decimals}f} %"
@@ -29,7 +24,7 @@ def percent(share: float, decimals: int = 0) -> str:
 
 def plural(number: int, noun: str) -> str:
     """A count with its noun: ``1 design``, ``12 designs``."""
-    return f"{count(number)} {of_number(number, noun)}"
+    return f"{number} {of_number(number, noun)}"
 
 
 def of_number(number: int, noun: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from designopt.arrays import Floats, Mask
 from designopt.collocation.solution.explain import explain
-from designopt.counts import count, plural, with_subject
+from designopt.counts import plural, with_subject
 from designopt.files import InputFileError
 from designopt.plugin.calling import calling
 from designopt.printable import one_line
@@ -116,7 +116,7 @@ def _extent(result: Result, name: str, positive: Mask) -> str:
     names = [s.name for s, above in zip(scenarios, np.any(positive, axis=0), strict=True) if above]
     in_scenarios = f" ({listed(names[:LINES])})" if len(scenarios) > 1 else ""
     largest = number(float(values[positive].max()))
-    share = f"{count(int(positive.sum()))} of {plural(positive.size, 'evaluation')}"
+    share = f"{int(positive.sum())} of {plural(positive.size, 'evaluation')}"
     return f"{name} is up to {largest} in {share}{in_scenarios}"
 
 
@@ -292,7 +292,7 @@ def _sentence_lines(result: Result, positive: np.ndarray, array: str) -> list[st
     unread = len(evaluations) - _READ
     return [
         *(f"  {one_line(line)}" for line in lines[:LINES]),
-        *([f"  {count(hidden_count)} more sentences in the array {array}"] if hidden_count > 0 else []),
+        *([f"  {hidden_count} more sentences in the array {array}"] if hidden_count > 0 else []),
         *([f"  {plural(unread, 'more evaluation')} not read"] if unread > 0 else []),
     ]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from designopt.counts import count, plural
+from designopt.counts import plural
 from designopt.printable import one_line
 from designopt.problem import ENDED_WITH_CAUSE
 from designopt.report.labels import (
@@ -152,7 +152,7 @@ def _failure_notes(result: Result) -> list[str]:
     notes = [f"note: {reason}"] if (reason := without_number(result)) else []
     if failures:
         lost, total = sum(failures.values()), result.counts["evaluations"]
-        how = ", ".join(f"{failure_class(result, *key)} {count(n)}" for key, n in list(failures.items())[:CLASSES])
+        how = ", ".join(f"{failure_class(result, *key)} {n}" for key, n in list(failures.items())[:CLASSES])
         ellipsis = ", ..." if len(failures) > CLASSES else ""
         notes.append(
             f"note: {number(100 * lost / total, 3)} % of {plural(total, 'evaluation')} failed: {how}{ellipsis}"
@@ -199,7 +199,7 @@ def analysis_table(result: Result) -> str:
         label = [names[i], *([problem.scenarios[s].name] if several else []), str(result.status[i, s])]
         lines.append([*label, *(number(float(values[i, s])) for _, values in figures.values())])
     left = [
-        f"{count(n)} more {noun}"
+        f"{n} more {noun}"
         for n, noun in (
             (len(evaluations) - LINES, "lines"),
             (len(result.outcomes.figures) - FIGURES, "figures"),
@@ -216,7 +216,7 @@ def broken_limits(result: Result) -> list[str]:
     then pairs that no design meets together."""
     limits = violated_limits.broken_limits(result)
     remaining_count = len(limits) - LINES
-    remainder = [f"and {count(remaining_count)} further limits, in the report"] if remaining_count > 0 else []
+    remainder = [f"and {remaining_count} further limits, in the report"] if remaining_count > 0 else []
     sentences = [*violated_limits.conflicts(limits), *violated_limits.nearest(result)]
     return [*aligned(violated_limits.lines(limits[:LINES]), 1), *remainder, *sentences] if limits else []
 
@@ -237,20 +237,20 @@ def state(result: Result) -> str:
     """The progress of the run, as aligned plain text: evaluations, failures, results that were taken over or corrected,
     end of the last session."""
     counts = result.counts
-    designs = f"{plural(counts['designs'], 'design')}, {count(counts['feasible'])} of them feasible"
+    designs = f"{plural(counts['designs'], 'design')}, {counts['feasible']} of them feasible"
     failures = [
-        f"{failure_class(result, status, reason)} {count(n)}"
+        f"{failure_class(result, status, reason)} {n}"
         for (status, reason), n in result.failures().items()
         if status != "invalid"
     ]
     invalid = int(invalid_designs(result).sum())
     cheap = 0 if result.cheap is None else len(result.cheap)
     programs = Counter(record.status for record in result.programs())
-    ends = ", ".join(f"{status} {count(n)}" for status, n in programs.most_common(6))
+    ends = ", ".join(f"{status} {n}" for status, n in programs.most_common(6))
     return "\n".join(
         [
             f"study        {one_line(result.study.name)}",
-            *([f"programs     {count(programs.total())}: {ends}"] if programs else []),
+            *([f"programs     {programs.total()}: {ends}"] if programs else []),
             f"evaluated    {plural(counts['evaluations'], 'evaluation')} of {designs}",
             *([f"cheap        {plural(cheap, 'cheap evaluation')}, not part of the results"] if cheap else []),
             f"failed       {', '.join(failures[:6]) or 'none'}{', ...' if len(failures) > 6 else ''}",
@@ -284,7 +284,7 @@ def unfinished(result: Result) -> str:
     points = result.counts["points"] if len(stages) == 1 else None
     budget = stages[-1].budget.evaluations or points if stages else None
     if budget and budget > design_count:
-        far = f"{count(design_count)} of {plural(budget, 'design')}"
+        far = f"{design_count} of {plural(budget, 'design')}"
     else:
         used_up = bool(stages) and stages[-1].budget.evaluations is not None
         far = f"{'all ' if used_up else ''}{plural(design_count, 'design')}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt import decision
 from designopt.arrays import Floats
-from designopt.counts import count, percent
+from designopt.counts import percent
 from designopt.lazy import moocore
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.bands import median_with_band
@@ -247,7 +247,7 @@ def _fronts(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
         notes.append(f"The first {PAIRED} of {m} objectives are drawn.")
     for e, rows in zip(entries, fronts, strict=True):
         if len(rows) > DRAWN:
-            notes.append(f"{DRAWN} of {count(len(rows))} designs on the front of {e.label} are drawn.")
+            notes.append(f"{DRAWN} of {len(rows)} designs on the front of {e.label} are drawn.")
     if m <= OBJECTIVES:
         reference = _reference(entries, objectives, fronts)
         scale = _scale(entries, reference, fronts)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.counts import count, percent, plural
+from designopt.counts import percent, plural
 from designopt.plugin import report_part
 from designopt.problem import STATUSES
 from designopt.report.colours import axis, category, layout
@@ -45,7 +45,7 @@ def failures(result: Result) -> Section | None:
     for status in STATUSES[1:]:
         kind = result.status == status
         if kind.any():
-            facts.append((status, count(int(kind.any(axis=1).sum() if status == "invalid" else kind.sum()))))
+            facts.append((status, str(int(kind.any(axis=1).sum() if status == "invalid" else kind.sum()))))
     figure = _positions(result, lost)
     return Section(
         "Failures and invalid designs" if invalid.any() else "Failures",
@@ -71,7 +71,7 @@ def _failed_words(failed: NDArray[np.bool_]) -> str:
     if not designs:
         return "No evaluation failed."
     return (
-        f"{count(designs)} of {plural(len(failed), 'design')} ({percent(designs / len(failed), 1)}) failed: no result "
+        f"{designs} of {plural(len(failed), 'design')} ({percent(designs / len(failed), 1)}) failed: no result "
         "in at least one scenario. A failed design ranks below every computed one and is never on the front."
     )
 
@@ -81,7 +81,7 @@ def _invalid_words(invalid: NDArray[np.bool_]) -> str:
     if not designs:
         return ""
     return (
-        f"{count(designs)} of {plural(len(invalid), 'design')} ({percent(designs / len(invalid), 1)}) "
+        f"{designs} of {plural(len(invalid), 'design')} ({percent(designs / len(invalid), 1)}) "
         f"{'is' if designs == 1 else 'are'} invalid: they violate a relation of the space, or the model rejects the "
         "values. This is not a failure of the model."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from designopt.counts import count, first_of, plural
+from designopt.counts import first_of, plural
 from designopt.plugin import report_part
 from designopt.report.labels import (
     answer_digits,
@@ -156,7 +156,7 @@ def describe(result: Result, row: int) -> str:
     if motion := motion_of_program(result, row):  # of a study with one objective
         aims[0] += f" ({motion})"
     if len(free) > MAX_LISTED:
-        return f"its {count(len(free))} parameters give {listed(aims)}"
+        return f"its {len(free)} parameters give {listed(aims)}"
     if not free:
         return listed(aims)
     return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from designopt import decision as rules
 from designopt.arrays import Floats
-from designopt.counts import count, plural
+from designopt.counts import plural
 from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout
 from designopt.report.labels import (
@@ -69,7 +69,7 @@ def decision(result: Result) -> Section | None:
         introduction="Every design of the front is optimal for some preference. Rules that select one: "
         + "; ".join(f"{name.replace('_', ' ')}, {meaning}" for name, meaning in meanings.items())
         + ".",
-        facts=(*volume, ("designs to choose from", count(len(front)))),
+        facts=(*volume, ("designs to choose from", str(len(front)))),
         findings=tuple(findings),
         figures=figures,
         tables=(*_table(result, front, selection), *tables),
@@ -192,9 +192,9 @@ def _weights(
         )
         for i in order.tolist()
     )
-    note = f"{count(len(order))} of {plural(len(front), 'design')} of the front are selected for some weights."
+    note = f"{len(order)} of {plural(len(front), 'design')} of the front are selected for some weights."
     if len(thinned_rows) < len(front):
-        note += f" Based on {count(len(thinned_rows))} designs, evenly spaced on the front."
+        note += f" Based on {len(thinned_rows)} designs, evenly spaced on the front."
     rows_of_choices = {int(front[p]) for p in selection.values() if p is not None}
     table = Table(
         "Share of all weights that select a design [%]",

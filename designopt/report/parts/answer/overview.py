@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.counts import count, plural
+from designopt.counts import plural
 from designopt.plugin import report_part
 from designopt.report.labels import duration, listed
 from designopt.report.no_design import failed_baselines
@@ -50,18 +50,18 @@ def overview(result: Result) -> Section:
     front = result.front()
     best = "on the Pareto front" if len(problem.objectives) > 1 else "best designs"
     facts = [
-        ("distinct designs", count(len(outcomes))),
-        ("evaluations", count(result.counts["evaluations"])),
+        ("distinct designs", str(len(outcomes))),
+        ("evaluations", str(result.counts["evaluations"])),
         *(
-            (("cheap evaluations (not part of the results)", count(len(result.cheap))),)
+            (("cheap evaluations (not part of the results)", str(len(result.cheap))),)
             if result.cheap is not None
             else ()
         ),
-        ("feasible designs", count(int(np.sum(outcomes.feasible)))),
-        *(((best, count(len(front))),) if problem.objectives else ()),
-        ("failed designs", count(failure_count)),
+        ("feasible designs", str(int(np.sum(outcomes.feasible)))),
+        *(((best, str(len(front))),) if problem.objectives else ()),
+        ("failed designs", str(failure_count)),
         *_incomplete(result),
-        *((("invalid designs", count(int(invalid.sum()))),) if invalid.any() else ()),
+        *((("invalid designs", str(int(invalid.sum()))),) if invalid.any() else ()),
         ("computing time", duration(computing_time(result))),
     ]
     findings = []
@@ -118,7 +118,7 @@ def _incomplete(result: Result) -> tuple[tuple[str, str], ...]:
     if not result.problem.missing:
         return ()
     incomplete_count = int(np.sum((result.missing > 0) & ~result.outcomes.failed))
-    return (("scored without all scenarios", count(incomplete_count)),)
+    return (("scored without all scenarios", str(incomplete_count)),)
 
 
 def _nothing(result: Result) -> str:

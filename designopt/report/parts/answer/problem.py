@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designopt.counts import count, plural
+from designopt.counts import plural
 from designopt.plugin import InputFile, Plugin, Use, report_part
 from designopt.report.labels import duration, number, stage_label, with_unit
 from designopt.report.parts.answer.limits import sentence
@@ -35,7 +35,7 @@ def problem(result: Result) -> Section:
     repetitions = result.counts["points"] - len(outcomes)
     # A running batch is requested before it is complete; only then are there fewer designs without repetitions.
     repetition_note = (
-        f"{count(repetitions)} of {count(result.counts['points'])} designs were proposed again and not recomputed."
+        f"{repetitions} of {result.counts['points']} designs were proposed again and not recomputed."
         if repetitions > 0 and result.ended == "done"
         else ""
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from designopt import decision
 from designopt.arrays import Floats, Mask
-from designopt.counts import count, plural
+from designopt.counts import plural
 from designopt.plugin import report_part
 from designopt.report.labels import (
     EQUAL,
@@ -46,7 +46,7 @@ def tolerances(result: Result) -> Section | None:
     order = [*label_by_index, *(i for i in range(len(neighbours)) if several and i not in label_by_index)]
     on_front = np.isin(neighbours.rows[order[len(label_by_index) :]], result.front())
     sizes = {_ON: int(on_front.sum()), _BEHIND: int((~on_front).sum())}
-    remainder = [f"{count(size)} {position}" for position, size in sizes.items() if size]
+    remainder = [f"{size} {position}" for position, size in sizes.items() if size]
     neighbour_count = plural(int(neighbours.is_recorded.sum(axis=1).max()), "neighbour")
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in (*fragile(result), *narrow_front(result))]
     if result.problem.constraints and label_by_index and all(neighbours.share[i] >= ENOUGH for i in label_by_index):
@@ -208,7 +208,7 @@ def unknown_robustness(result: Result) -> list[str]:
     if designs < 2 or designs >= enough or result.tolerated() is not None:
         return []
     shortage = f"{plural(designs, 'design')} are too few to check the robustness of the chosen ones"
-    return [f"{shortage}: at least {count(enough)} are needed, or a tolerance in the space"]
+    return [f"{shortage}: at least {enough} are needed, or a tolerance in the space"]
 
 
 def narrow_front(result: Result) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats, Mask
-from designopt.counts import count, plural
+from designopt.counts import plural
 from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import listed, number, objective_labels, objective_values, plain
@@ -251,7 +251,7 @@ def _limits(validation_results: Any, failed: Mask) -> Table:
     ):
         ends = wilson(float(share), int((validation_results.statuses[i] != "").sum()))
         interval = " to ".join(number(100.0 * end, 3) for end in ends) + " %"
-        rows.append((label, _percent(float(share)), interval, count(int(lost.sum()))))
+        rows.append((label, _percent(float(share)), interval, str(int(lost.sum()))))
     return Table(
         "Limits in the validation scenarios",
         ("design", "all limits hold in", "95 % interval", "scenarios without result"),

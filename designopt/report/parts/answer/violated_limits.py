@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from designopt.counts import count, percent, plural
+from designopt.counts import percent, plural
 from designopt.report.labels import listed, number, values_in_words
 from designopt.report.section import Table
 from designopt.store.result import Result
@@ -80,8 +80,8 @@ def mostly_infeasible(result: Result) -> list[str]:
     if not 0 < 2 * feasible < result_count or not (limits := violations(result)):
         return []
     first = limits[0]
-    share = f"{count(result_count - feasible)} of {plural(result_count, 'design')} with a result violate limits"
-    return [f"{share}: {count(int(first.activity.violated.sum()))} violate {first.text}, more than any other limit"]
+    share = f"{result_count - feasible} of {plural(result_count, 'design')} with a result violate limits"
+    return [f"{share}: {int(first.activity.violated.sum())} violate {first.text}, more than any other limit"]
 
 
 def findings(result: Result) -> list[str]:
@@ -98,7 +98,7 @@ def findings(result: Result) -> list[str]:
         first = limits[0]
         violations, results = int(first.activity.violated.sum()), int(first.activity.has_value.sum())
         sentences.append(
-            f"{count(violations)} of {plural(results, 'design')} violate {first.text}, more than any other limit."
+            f"{violations} of {plural(results, 'design')} violate {first.text}, more than any other limit."
         )
     return [*sentences, *nearest(result)]
 
@@ -143,7 +143,7 @@ def lines(limits: list[BrokenLimit]) -> list[list[str]]:
     rows = [
         [
             limit.text,
-            f"{count(int(limit.activity.violated.sum()))} of {count(int(limit.activity.has_value.sum()))}",
+            f"{int(limit.activity.violated.sum())} of {int(limit.activity.has_value.sum())}",
             limit.best,
             str(limit.activity.best),
         ]

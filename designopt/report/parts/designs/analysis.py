@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Floats
-from designopt.counts import count, plural
+from designopt.counts import plural
 from designopt.plugin import report_part
 from designopt.report.labels import (
     EQUAL,
@@ -58,7 +58,7 @@ def analysis(result: Result) -> Section | None:
         for s, scenario in enumerate(problem.scenarios)
     )
     ok = result.status[rows] == "ok"
-    facts = (("evaluations with a result", f"{count(int(ok.sum()))} of {count(ok.size)}"),)
+    facts = (("evaluations with a result", f"{int(ok.sum())} of {ok.size}"),)
     title = "Figures of every design" + (" in every scenario" if several else "")
     upright = len(head) > WIDE and len(lines) <= FEW  # columns beside each other would not fit on paper
     tables = [

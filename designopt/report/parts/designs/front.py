@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.counts import count, plural
+from designopt.counts import plural
 from designopt.plugin import Quantity, report_part
 from designopt.report.chosen_markers import BASELINE, BEST, MARKERS, choice_kinds
 from designopt.report.colours import axis, layout, over_decades, scale_for
@@ -89,7 +89,7 @@ def front(
     for name, every in (("violates a limit", outside), ("dominated", dominated_rows), ("Pareto front", rows)):
         if len(groups[name]) < len(every):
             notes.append(
-                f"{count(len(groups[name]))} of {plural(len(every), 'design')} marked “{name}” are "
+                f"{len(groups[name])} of {plural(len(every), 'design')} marked “{name}” are "
                 "shown, evenly spaced in the order of evaluation."
             )
     if far := far_baselines(result):
@@ -389,7 +389,7 @@ def _table(result: Result, rows: Rows) -> Table:
         np.concatenate([thinned(np.arange(len(rows)), LISTED), np.flatnonzero(np.isin(rows, [*rows_of_choices]))])
     )
     left = (
-        f" {count(len(listed_rows))} of {count(len(rows))} designs are in this table, evenly spaced along "
+        f" {len(listed_rows)} of {len(rows)} designs are in this table, evenly spaced along "
         f"the front. To export all: designopt report {shlex.quote(str(result.path))} --export csv"
         if len(listed_rows) < len(rows)
         else ""

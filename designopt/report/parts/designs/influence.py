@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.counts import count, percent, plural
+from designopt.counts import percent, plural
 from designopt.plugin import report_part
 from designopt.report.colours import CELL_TEXT, ORDERED, axis, bare_layout, colour_bar, layout
 from designopt.report.labels import listed, number, plain, with_unit
@@ -282,7 +282,7 @@ def _notes(stage: Stage, indices: Indices, rows: NDArray[np.intp]) -> list[str]:
     text = f"Stage {stage.name}: {plural(len(rows), 'design')} in {block} of {indices.block}"
     repetitions = int((rows >= 0).sum()) - distinct
     if repetitions:
-        text += f", {count(distinct)} of them distinct; the others were not recomputed"
+        text += f", {distinct} of them distinct; the others were not recomputed"
     notes = [text + "."]
     losses = {
         i.blocks - i.complete_blocks: i
@@ -291,7 +291,7 @@ def _notes(stage: Stage, indices: Indices, rows: NDArray[np.intp]) -> list[str]:
     }
     for gone, i in losses.items():
         notes.append(
-            f"{count(gone)} of {count(i.blocks)} {block} were dropped because one of their designs has no "
+            f"{gone} of {i.blocks} {block} were dropped because one of their designs has no "
             "result: the indices describe the part of the space with results."
         )
     return notes

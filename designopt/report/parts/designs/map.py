@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.counts import count, plural
+from designopt.counts import plural
 from designopt.plugin import report_part
 from designopt.report.chosen_markers import MARKERS, kinds_of_rows
 from designopt.report.colours import ORDERED, ORDERED_LINES, axis, colour_bar, layout, log_ticks
@@ -86,7 +86,7 @@ def map_figures(result: Result) -> Section | None:
         introduction = "Each figure over the parameters, as the colour of the evaluated designs."
         if len(thinned_rows) < len(rows):
             notes.append(
-                f"{count(len(thinned_rows))} of {plural(len(rows), 'design')} are shown, evenly spaced in "
+                f"{len(thinned_rows)} of {plural(len(rows), 'design')} are shown, evenly spaced in "
                 "the order of evaluation."
             )
     if len(free) > d:

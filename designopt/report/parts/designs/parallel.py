@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
-from designopt.counts import count, plural
+from designopt.counts import plural
 from designopt.plugin import report_part
 from designopt.report.colours import ORDERED_LINES, colour_bar, log_ticks, over_decades
 from designopt.report.labels import (
@@ -88,7 +88,7 @@ def parallel(result: Result) -> Section | None:
     note = "The table below lists the selected designs, and the other figures highlight them."
     hint = "Drag along an axis to select a range, click on it to clear; drag its name to move the axis."
     thin = (
-        f"{count(len(rows))} of {plural(len(feasible), 'feasible design')} are shown, evenly spaced "
+        f"{len(rows)} of {plural(len(feasible), 'feasible design')} are shown, evenly spaced "
         "in the order of evaluation."
     )
     return Section(
