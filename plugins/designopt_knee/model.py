@@ -73,6 +73,12 @@ class Response:
         return self.walk.is_periodic
 
 
+_ONE_START = (
+    "each damper walks from one initial state: another stable walk of it, or of a neighbour, is possible; the model's"
+    " 'starts: 8' looks for some"
+)
+
+
 @model("four_bar_knee", version=4, arrays=ARRAYS)
 class FourBarKnee:
     """Walk of a prosthetic leg with a four-bar knee and a spring-damper, driven by recorded motion of hip and thigh.
@@ -185,14 +191,14 @@ class FourBarKnee:
         return [] if least is None else clearance_remarks(self._gait_of({}), self._leg({}), self.swing_window, least)
 
     def design_remarks(self, design: KneeDesign, scenarios: Sequence[KneeConditions]) -> list[str]:
-        """A sentence on a knee that `design` leaves bent at heel strike, in the scenario where it does so most, and one
-        on a leg that is a substitute."""
+        """Sentences on a knee that `design` leaves bent at heel strike, in the scenario where it does so most, on a leg
+        that is a substitute, and on walks from a single initial state."""
         self.prepare()
         angles = frozenset({"knee_angle", "knee_angle_recorded"})
         answers = self.batch([design] * len(scenarios), scenarios, angles)
         arrays = [answer[1] for answer in answers if not isinstance(answer, Exception)]
         bent = bent_knee_remarks([(a["knee_angle"][0], a["knee_angle_recorded"][0]) for a in arrays])
-        return [*bent, *self._leg_origin(design, scenarios)]
+        return [*bent, *self._leg_origin(design, scenarios), *([] if self.starts > 1 else [_ONE_START])]
 
     def _leg_origin(self, design: Mapping[str, Any], scenarios: Sequence[KneeConditions]) -> list[str]:
         """A sentence on the values of the leg that are substitutes, and on scenarios that would vary them."""

@@ -123,6 +123,14 @@ class _Best:
     high: float
 
 
+#: What the intervals of a scan are not.
+_OF_A_SCAN = (
+    " Stiffnesses and ends of intervals are points of the scan: between them the best one may be better, and an"
+    " interval of width 0 is narrower than its step. A finer scan or a study of four_bar_knee_branch gives the true"
+    " ones."
+)
+
+
 @report_part("best_dampers", version=1)
 def best_dampers(result: Result) -> Section | None:
     """Largest correlation and its stiffness for each damping ratio, with the interval of stiffness that keeps it."""
@@ -142,11 +150,12 @@ def best_dampers(result: Result) -> Section | None:
     return Section(
         title,
         introduction="Among motions that repeat every gait cycle: the largest correlation with the recorded knee "
-        f"angle, and the interval of stiffness around it in which it falls by no more than {number(_margin(result))}.",
+        f"angle, and the interval of stiffness around it in which it falls by no more than {number(_margin(result))}."
+        f"{'' if 'best_rho' in result.outcomes.figures else _OF_A_SCAN}",
         figures=(_intervals(result, dampers),) if dampers else (),
         tables=(scenario_table(result, "Best rho and stiffness", columns, cells),),
         notes=(
-            "rho does not see a wrong amplitude: read it together with the peak (68.6 deg in the bundled gait).",
+            "rho does not see a wrong amplitude: read it together with the peak, beside that of the recorded angle.",
             *reservations(result),
         ),
     )
