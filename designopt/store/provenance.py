@@ -90,12 +90,14 @@ def recall_stores(path: Path) -> list[Path]:
     """The stores from which runs of the store `path` took over evaluations, as far as they exist: one that is gone from
     its folder is looked for beside `path`, with which it may have been moved."""
     sessions, _ = _sessions(path)
+    lists = [session.get("recall") for session in sessions]
+    texts = [text for texts in lists if isinstance(texts, list) for text in texts if isinstance(text, str)]
     stores = []
-    for store in dict.fromkeys(Path(str(text)) for session in sessions for text in session.get("recall") or ()):
+    for store in (Path(text) for text in dict.fromkeys(texts) if Path(text).name):
         neighbour = path.with_name(store.name)
-        is_beside = neighbour.absolute() == store or not (store / "journal.db").exists()
+        is_beside = neighbour.absolute() == store or not os.path.exists(store / "journal.db")
         stores.append(neighbour if is_beside else store)
-    return [store for store in stores if (store / "journal.db").exists() and store != path]
+    return [store for store in stores if os.path.exists(store / "journal.db") and store != path]
 
 
 def code_differences(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
