@@ -84,8 +84,9 @@ def test_every_solver_meets_every_problem_with_every_seed(tmp_path: Path) -> Non
     assert len(frame) == 2 * 2 * 3 * 3  # problems, solvers, seeds, budgets
     assert set(frame.evaluations) == {6, 12, 24}
     assert frame.attrs["units"] == {"search_ms": "ms"}
-    store = designopt.open_store(tmp_path / "small" / "two" / "sobol" / "2.study")
-    assert len(store.outcomes) == 24
+    stores = [designopt.open_store(tmp_path / "small" / "two" / "sobol" / f"{seed}.study") for seed in range(3)]
+    assert [len(store.outcomes) for store in stores] == [24] * 3
+    assert not any(np.array_equal(stores[0].outcomes.X, store.outcomes.X) for store in stores[1:])
     # the score is the hypervolume below the reference over that of all runs together
     volumes = {}
     for cell in result.scores.benchmark.cells[:6]:

@@ -266,6 +266,7 @@ def test_a_parameter_that_was_inactive_there_cannot_be_active_here():
     assert translate(X, *spaces([kind, when], [kind, gain])).tolist() == [[1.0, 0.25]]
     assert translate(X, *spaces([kind, when], [kind, when])).tolist() == [[0.0, 1.0], [1.0, 0.25]]
     assert translate(np.array([[0.0, 0.3]]), *spaces([kind, gain], [kind, when])).tolist() == [[0.0, 1.0]]
+    assert translate(X[:, :1], *spaces([kind], [kind, when])).tolist() == [[0.0, 1.0]]  # unknown there
 
 
 def test_a_plan_says_where_a_stage_starts_and_what_follows_the_stages(tmp_path):

@@ -77,6 +77,8 @@ def test_a_start_near_a_solution_on_a_coarser_mesh_stays_in_its_optimum(program)
     assert near.success
     assert near.objective == pytest.approx(chained.objective, rel=1e-3)
     assert near.iterations < 0.5 * finer.solve().iterations
+    plain = finer.solve(guess=Guess.from_solution(chained))
+    assert near.history["barrier"][0] < 0.1 * plain.history["barrier"][0]
     with pytest.raises(ProblemError, match="belongs to another program"):
         finer.solve(warm="primal", previous=chained)
 
