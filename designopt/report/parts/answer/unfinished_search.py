@@ -31,7 +31,7 @@ _BETTER = 2e-3
 _RARELY = 0.5
 #: Designs of a stage below which a gain at its end says little.
 _MIN_DESIGNS = 50
-#: Designs of a front from which on a gap is told, and the share of the rectangle of its ranges that lies between two
+#: Designs of a front from which on a gap is reported, and least share of the rectangle of its ranges between two
 #: successive designs there. On bundled studies it is below 0.02, but for the knee, whose front is in two parts (0.6).
 _MIN_FRONT, _GAP = 10, 0.04
 #: Feasible designs from which on an equal objective is no coincidence.
