@@ -74,7 +74,7 @@ class Response:
 
 
 _ONE_START = (
-    "each damper walks from one initial state: another stable walk of it, or of a neighbour, is possible; the model's"
+    "the walk of each damper begins at one initial state: it, or a neighbour, may have another stable walk; the model's"
     " 'starts: 8' looks for some"
 )
 

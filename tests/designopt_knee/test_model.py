@@ -263,12 +263,12 @@ def test_a_walking_speed_of_half_or_twice_that_of_the_standing_foot_is_refused()
 def test_a_knee_that_the_recommended_damper_leaves_bent_at_heel_strike_is_a_remark() -> None:
     knee = FourBarKnee(parameter_set="substitute_v2")
     remark, _, single_start = knee.design_remarks(damper(16000.0, 0.05), [{"hip_hike": 1.001}, {}])
-    assert single_start.startswith("each damper walks from one initial state")
+    assert single_start.startswith("the walk of each damper begins at one initial state")
     assert remark.startswith(
         "the knee is bent by 14.3 deg at heel strike, and by 0.2 deg in the recording: a knee that"
     )
     for without in (damper(12103.0, 0.0742), damper(-1.0)):  # the first is recommended by the study knee_damper
-        assert [text[:7] for text in knee.design_remarks(without, [{}])] == ["the leg", "each da"]
+        assert [text[:7] for text in knee.design_remarks(without, [{}])] == ["the leg", "the wal"]
 
 
 def test_a_leg_of_substitutes_is_a_remark_with_the_way_to_vary_it() -> None:
