@@ -51,9 +51,8 @@ static double shortest(const Interior *t, Merit m) {
 /* Maximum relative shift of a limit away from a variable that is on it because of rounding errors (section 3.5). */
 static const double MAX_LIMIT_SHIFT = 1.8e-12;
 
-static void keep_apart(Interior *t, int i) {
+static void keep_apart(Interior *t, int i, double min_distance) {
     const RunData *g = &t->g;
-    double min_distance = EPSILON * smaller(1.0, t->mu);
     if (has_low(t, i) && g->x[i] - g->low[i] < min_distance) {
         double distance = larger(t->mu / larger(g->zl[i], EPSILON), min_distance);
         g->low[i] = g->x[i] - smaller(distance, MAX_LIMIT_SHIFT * larger(1.0, fabs(g->low[i])));
@@ -66,10 +65,16 @@ static void keep_apart(Interior *t, int i) {
 
 /* Moves x to `before` + alpha step and evaluates violation and barrier function; returns as `values_at`. */
 static int trial(Interior *t, const double *step, double alpha, double *theta, double *phi) {
-    for (int i = 0; i < t->g.n; i++) t->g.x[i] = t->before[i] + alpha * step[i], keep_apart(t, i);
-    int status = values_at(t, t->g.x, &t->f, t->c);
+    const RunData *g = &t->g;
+    double min_distance = EPSILON * smaller(1.0, t->mu);
+    int is_near = 0;
+    for (int i = 0; i < g->n; i++) g->x[i] = t->before[i] + alpha * step[i];
+    for (int i = 0; i < g->n; i++)
+        is_near |= (g->x[i] - g->low[i] < min_distance) | (g->up[i] - g->x[i] < min_distance);
+    for (int i = 0; is_near && i < g->n; i++) keep_apart(t, i, min_distance);
+    int status = values_at(t, g->x, &t->f, t->c);
     *theta = *phi = NAN;
-    if (status == 1) *theta = sum_of(t->c, t->g.m), *phi = barrier_of(t, t->g.x, t->f);
+    if (status == 1) *theta = sum_of(t->c, g->m), *phi = barrier_of(t, g->x, t->f);
     return status;
 }
 
@@ -102,7 +107,7 @@ static int corrected(Interior *t, Merit m, double alpha, double theta_full, doub
 static int is_second_accepted(Interior *t, Merit *m, double *phi) {
     Merit second = {m->theta, m->phi, 0.0};
     double theta;
-    for (int i = 0; i < t->g.n; i++) second.slope += (t->slopes[i] + barrier_slope(t, i)) * t->second[i];
+    for (int i = 0; i < t->g.n; i++) second.slope += (t->slopes[i] + t->barrier_slopes[i]) * t->second[i];
     t->alpha = longest(t, t->second);
     int status = trial(t, t->second, t->alpha, &theta, phi);
     t->has_second = status > 0 && is_accepted(t, second, t->alpha, theta, *phi);
@@ -116,13 +121,13 @@ static int is_second_accepted(Interior *t, Merit *m, double *phi) {
 /* Moves along the step to a point that the filter accepts: 1, or 0 without such a point, or -1 to stop. */
 static int search_line(Interior *t) {
     int n = t->g.n;
-    Merit m = {sum_of(t->c, t->g.m), barrier_of(t, t->g.x, t->f), 0.0};
-    for (int i = 0; i < n; i++) m.slope += (t->slopes[i] + barrier_slope(t, i)) * t->step[i];
-    double alpha = longest(t, t->step), relative_step = 0.0, theta, phi;
-    for (int i = 0; i < n; i++) relative_step = larger(relative_step, fabs(t->step[i]) / (1.0 + fabs(t->g.x[i])));
+    Merit m = {sum_of(t->c, t->g.m), isnan(t->phi) ? barrier_of(t, t->g.x, t->f) : t->phi, 0.0};
+    for (int i = 0; i < n; i++) m.slope += (t->slopes[i] + t->barrier_slopes[i]) * t->step[i];
+    double alpha = longest(t, t->step), theta, phi;
+    int is_tiny = m.theta <= 1e-4;
+    for (int i = 0; is_tiny && i < n; i++) is_tiny = !(fabs(t->step[i]) / (1.0 + fabs(t->g.x[i])) > 10.0 * EPSILON);
     memcpy(t->c_before, t->c, (size_t)t->g.m * sizeof(double));
     double f_before = t->f, min_alpha = shortest(t, m);
-    int is_tiny = relative_step <= 10.0 * EPSILON && m.theta <= 1e-4;
     t->tiny = is_tiny ? t->tiny + 1 : 0;
     int second = t->has_second ? is_second_accepted(t, &m, &phi) : 0;
     if (second < 0) return -1;
@@ -150,6 +155,7 @@ static int search_line(Interior *t) {
             return 0;
         }
     }
+    t->phi = phi;
     if (!is_descent(t, m, alpha) || !decreases_enough(m, alpha, phi)) { /* equation 22 */
         if (!reals_room(&t->filter, 2)) return 0;
         t->filter.at[t->filter.size++] = (1.0 - GAMMA_THETA) * m.theta;

@@ -18,22 +18,33 @@ typedef struct {
     double dual, primal, complementarity, dual_scale, complementarity_scale;
 } Errors;
 
+/* The largest violation of the complementarity of limits and multipliers. */
+static double complementarity_of(const Interior *t, double mu) {
+    const double *x = t->g.x, *low = t->g.low, *up = t->g.up, *zl = t->g.zl, *zu = t->g.zu;
+    int64_t largest = 0, of_low, of_up;
+    for (int i = 0; i < t->g.n; i++) {
+        double at_low = (x[i] - low[i]) * zl[i] - mu, at_up = (up[i] - x[i]) * zu[i] - mu;
+        of_low = bits_of_size(has_low(t, i) ? at_low : 0.0), of_up = bits_of_size(has_up(t, i) ? at_up : 0.0);
+        largest = of_low > largest ? of_low : largest, largest = of_up > largest ? of_up : largest;
+    }
+    return of_bits(largest);
+}
+
+/* The errors for a barrier parameter, on which the complementarity alone depends. */
 static Errors errors_of(const Interior *t, double mu) {
     const RunData *g = &t->g;
-    Errors e = {0.0, largest_of(t->c, g->m), 0.0, 1.0, 1.0};
+    Errors e = {0.0, largest_of(t->c, g->m), complementarity_of(t, mu), 1.0, 1.0};
     double sum = 0.0;
-    int limits = 0;
+    int64_t dual = 0;
     for (int i = 0; i < g->n; i++) {
-        int low = has_low(t, i), up = has_up(t, i);
-        double d = t->dual[i] - g->zl[i] + g->zu[i];
-        if (low) e.complementarity = larger(e.complementarity, fabs((g->x[i] - g->low[i]) * g->zl[i] - mu));
-        if (up) e.complementarity = larger(e.complementarity, fabs((g->up[i] - g->x[i]) * g->zu[i] - mu));
-        if (!(fabs(d) <= e.dual)) e.dual = fabs(d); /* NaN remains */
-        limits += low + up, sum += g->zl[i] + g->zu[i];
+        int64_t bits = bits_of_size(t->dual[i] - g->zl[i] + g->zu[i]);
+        dual = bits > dual ? bits : dual;
     }
-    double all = (sum + sum_of(g->y, g->m)) / larger(g->m + limits, 1);
+    for (int i = 0; i < g->n; i++) sum += g->zl[i] + g->zu[i];
+    double all = (sum + sum_of(g->y, g->m)) / larger(g->m + t->limits, 1);
+    e.dual = of_bits(dual);
     e.dual_scale = larger(S_MAX, all) / S_MAX;
-    e.complementarity_scale = larger(S_MAX, sum / larger(limits, 1)) / S_MAX;
+    e.complementarity_scale = larger(S_MAX, sum / larger(t->limits, 1)) / S_MAX;
     return e;
 }
 
@@ -77,7 +88,7 @@ static const double RELAXED = 1e-8, SHARE_OF_BARRIER = 0.1, MIN_ROOM = 0.1;
 static void new_barrier(Interior *t, double mu) {
     const RunData *g = &t->g;
     double by = smaller(RELAXED, SHARE_OF_BARRIER * mu);
-    t->mu = mu, t->tau = larger(MIN_TAU, 1.0 - mu), t->filter.size = 0;
+    t->mu = mu, t->phi = NAN, t->tau = larger(MIN_TAU, 1.0 - mu), t->filter.size = 0;
     for (int i = 0; i < g->n; i++) {
         double low = t->low[i] - by * larger(1.0, fabs(t->low[i])), up = t->up[i] + by * larger(1.0, fabs(t->up[i]));
         if (has_low(t, i)) g->low[i] = t->begun ? smaller(low, g->x[i] - MIN_ROOM * (g->x[i] - g->low[i])) : low;
@@ -119,17 +130,13 @@ static int begin(Interior *t) {
 static void move_multipliers(Interior *t) {
     const RunData *g = &t->g;
     find_limit_steps(t, t->step);
-    double alpha_dual = longest_of_limits(t);
+    double alpha_dual = longest_of_limits(t), mu = t->mu;
     for (int i = 0; i < g->m; i++) g->y[i] += t->alpha * t->step[g->n + i];
     for (int i = 0; i < g->n; i++) {
-        if (has_low(t, i)) {
-            double target = t->mu / (g->x[i] - g->low[i]);
-            g->zl[i] = larger(smaller(g->zl[i] + alpha_dual * t->dzl[i], KAPPA_SIGMA * target), target / KAPPA_SIGMA);
-        }
-        if (has_up(t, i)) {
-            double target = t->mu / (g->up[i] - g->x[i]);
-            g->zu[i] = larger(smaller(g->zu[i] + alpha_dual * t->dzu[i], KAPPA_SIGMA * target), target / KAPPA_SIGMA);
-        }
+        double low = mu / (g->x[i] - g->low[i]), up = mu / (g->up[i] - g->x[i]);
+        double of_low = g->zl[i] + alpha_dual * t->dzl[i], of_up = g->zu[i] + alpha_dual * t->dzu[i];
+        g->zl[i] = larger(smaller(of_low, KAPPA_SIGMA * low), low / KAPPA_SIGMA);
+        g->zu[i] = larger(smaller(of_up, KAPPA_SIGMA * up), up / KAPPA_SIGMA);
     }
 }
 
@@ -148,12 +155,12 @@ static int is_barrier_solved(const Interior *t, Errors e) {
 }
 
 /* Does one iteration, with a barrier parameter of at least `min_barrier`: 1, or 0 if the run is lost, or -1 to stop. */
-static int iterate(Interior *t, double min_barrier) {
+static int iterate(Interior *t, Errors e, double min_barrier) {
     const RunData *g = &t->g;
-    Errors e = errors_of(t, t->mu);
+    e.complementarity = complementarity_of(t, t->mu);
     for (int tiny = t->tiny; t->mu > min_barrier && (is_barrier_solved(t, e) || tiny); tiny = 0) {
         new_barrier(t, larger(min_barrier, smaller(KAPPA_MU * t->mu, pow(t->mu, THETA_MU))));
-        e = errors_of(t, t->mu);
+        e.complementarity = complementarity_of(t, t->mu);
     }
     if (t->tiny > 1) return 0;
     int status = find_step(t);
@@ -188,7 +195,7 @@ int interior_run(Interior *t, double tolerance, double constraint_tolerance, dou
         near = worst(e) <= acceptable && acceptable_unscaled(t, e) ? near + 1 : 0;
         if (near >= PATIENCE) return NEAR;
         if (t->iterations >= max_iterations) return LIMIT;
-        status = iterate(t, smaller(tolerance, UNSCALED_COMPLEMENTARITY * t->cost_scale) / (KAPPA_EPSILON + 1.0));
+        status = iterate(t, e, smaller(tolerance, UNSCALED_COMPLEMENTARITY * t->cost_scale) / (KAPPA_EPSILON + 1.0));
     }
     return status < 0 ? STOPPED : LOST;
 }

@@ -57,9 +57,11 @@ typedef struct {
     double *low, *up;                         /* (n,) limits of the program, not relaxed */
     double *before, *c_before, *c_soc, *soc, *row_scale;
     double *second, *product_low, *product_up; /* (n + m,) step of second order; (n,) its terms in equation 13 */
+    double *barrier_slopes; /* (n,) gradient of the barrier terms at the beginning of a step */
+    double phi;             /* barrier function at the iterate; NaN until it is computed with this barrier parameter */
     double f, cost_scale, mu, tau, theta_max, theta_min, shift, last_shift, threshold, step_size, alpha, last_request;
     Reals filter, history;
-    int iterations, begun;
+    int iterations, begun, limits;
     int has_second;     /* whether `second` is tried, then whether it is the step */
     int tiny, singular; /* numbers of successive tiny steps, and of successive singular matrices */
 } Interior;
@@ -73,18 +75,28 @@ static double smaller(double a, double b) { return a < b || b != b ? a : b; }
 static int has_low(const Interior *t, int i) { return t->g.low[i] > -HUGE_NUMBER; }
 static int has_up(const Interior *t, int i) { return t->g.up[i] < HUGE_NUMBER; }
 
-/* The largest absolute value; NaN if there is a NaN. Absolute values have the order of their bits as integers, which
-   the compiler compares several at a time; NaN is the largest. */
+/* The bits of an absolute value. They have its order as integers, which the compiler compares several at a time; NaN is
+   the largest. */
+static int64_t bits_of_size(double v) {
+    int64_t bits;
+    memcpy(&bits, &v, sizeof(bits));
+    return bits & INT64_MAX;
+}
+
+static double of_bits(int64_t bits) {
+    double v;
+    memcpy(&v, &bits, sizeof(v));
+    return v;
+}
+
+/* The largest absolute value; NaN if there is a NaN. */
 static double largest_of(const double *v, int n) {
-    int64_t largest_bits = 0, bits;
+    int64_t largest = 0;
     for (int i = 0; i < n; i++) {
-        memcpy(&bits, v + i, sizeof(bits));
-        bits &= INT64_MAX;
-        if (bits > largest_bits) largest_bits = bits;
+        int64_t bits = bits_of_size(v[i]);
+        largest = bits > largest ? bits : largest;
     }
-    double largest;
-    memcpy(&largest, &largest_bits, sizeof(largest));
-    return largest;
+    return of_bits(largest);
 }
 
 static double sum_of(const double *v, int n) {
@@ -104,7 +116,7 @@ Interior *interior_new(const RunData *data) {
     if (!t) return NULL;
     int n = data->n, m = data->m;
     t->g = *data;
-    t->work = calloc((size_t)(14 * (ptrdiff_t)n + 9 * (ptrdiff_t)m + data->nz + 1), sizeof(double));
+    t->work = calloc((size_t)(15 * (ptrdiff_t)n + 9 * (ptrdiff_t)m + data->nz + 1), sizeof(double));
     if (!t->work) {
         interior_free(t);
         return NULL;
@@ -113,12 +125,19 @@ Interior *interior_new(const RunData *data) {
     t->slopes = at, at += n, t->dual = at, at += n, t->dzl = at, at += n, t->dzu = at, at += n;
     t->low = at, at += n, t->up = at, at += n, t->before = at, at += n;
     t->product_low = at, at += n, t->product_up = at, at += n, t->second = at, at += n + m;
+    t->barrier_slopes = at, at += n;
     t->c = at, at += m, t->c_before = at, at += m, t->c_soc = at, at += m, t->row_scale = at, at += m;
     t->step = at, at += n + m, t->rhs = at, at += n + m, t->residual = at, at += n + m;
     t->soc = at, at += n + m, t->k = at;
+    for (int i = 0; i < n; i++) { /* so that terms of limits that do not exist are zero */
+        if (has_low(t, i)) t->limits++;
+        else t->g.low[i] = -INFINITY;
+        if (has_up(t, i)) t->limits++;
+        else t->g.up[i] = INFINITY;
+    }
     memcpy(t->low, data->low, (size_t)n * sizeof(double)), memcpy(t->up, data->up, (size_t)n * sizeof(double));
     t->system = (System){n + m, data->nz, (int *)data->begin, (int *)data->row, NULL};
-    t->cost_scale = 1.0, t->threshold = 1e-8, t->mu = data->barrier;
+    t->cost_scale = 1.0, t->threshold = 1e-8, t->mu = data->barrier, t->phi = NAN;
     for (int i = 0; i < m; i++) t->row_scale[i] = 1.0;
     return t;
 }

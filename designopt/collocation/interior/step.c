@@ -115,12 +115,12 @@ static int find_step(Interior *t) {
     if (status < 1) return status;
     memcpy(t->before, g->x, (size_t)g->n * sizeof(double));
     t->has_second = 0;
-    for (int i = 0; i < g->n; i++) {
-        double *d = t->k + g->diagonal[i];
-        if (has_low(t, i)) *d += g->zl[i] / (g->x[i] - g->low[i]);
-        if (has_up(t, i)) *d += g->zu[i] / (g->up[i] - g->x[i]);
-        t->rhs[i] = -(t->dual[i] + barrier_slope(t, i));
-    }
+    find_barrier_slopes(t);
+    for (int i = 0; i < g->n; i++) t->rhs[i] = -(t->dual[i] + t->barrier_slopes[i]);
+    double *of_low = t->product_low, *of_up = t->product_up; /* memory that is free until `find_second` */
+    for (int i = 0; i < g->n; i++) of_low[i] = g->zl[i] / (g->x[i] - g->low[i]);
+    for (int i = 0; i < g->n; i++) of_up[i] = g->zu[i] / (g->up[i] - g->x[i]);
+    for (int i = 0; i < g->n; i++) t->k[g->diagonal[i]] = t->k[g->diagonal[i]] + of_low[i] + of_up[i];
     for (int i = 0; i < g->m; i++) t->rhs[g->n + i] = -t->c[i];
     if (!factorize_descent(t, 1)) return 0;
     while (!solve_for_rhs(t, 1, t->step)) { /* with larger pivots */
@@ -131,34 +131,43 @@ static int find_step(Interior *t) {
     return 1;
 }
 
-/* Computes the steps of the multipliers of limits for the `step` of the variables from `before` (equation 12). */
+/* Computes the steps of the multipliers of limits for the `step` of the variables from `before` (equation 12). Loops of
+   few arrays, without conditions, are those that the compiler does for several numbers at a time. */
 static void find_limit_steps(Interior *t, const double *step) {
     const RunData *g = &t->g;
+    double mu = t->mu;
     for (int i = 0; i < g->n; i++) {
-        double low = t->before[i] - g->low[i], up = g->up[i] - t->before[i];
-        t->dzl[i] = has_low(t, i) ? t->mu / low - g->zl[i] - g->zl[i] / low * step[i] : 0.0;
-        t->dzu[i] = has_up(t, i) ? t->mu / up - g->zu[i] + g->zu[i] / up * step[i] : 0.0;
-        if (t->has_second) t->dzl[i] -= t->product_low[i], t->dzu[i] -= t->product_up[i];
+        double low = t->before[i] - g->low[i];
+        t->dzl[i] = mu / low - g->zl[i] - g->zl[i] / low * step[i];
     }
+    for (int i = 0; i < g->n; i++) {
+        double up = g->up[i] - t->before[i];
+        t->dzu[i] = mu / up - g->zu[i] + g->zu[i] / up * step[i];
+    }
+    for (int i = 0; t->has_second && i < g->n; i++) t->dzl[i] -= t->product_low[i], t->dzu[i] -= t->product_up[i];
 }
 
 /* The largest share, at most 1, of a step that stays within the limits (equation 15). */
 static double longest(const Interior *t, const double *step) {
-    double share = 1.0;
+    const double *x = t->g.x, *low = t->g.low, *up = t->g.up, tau = t->tau;
+    int64_t smallest = bits_of_size(1.0);
     for (int i = 0; i < t->g.n; i++) {
-        if (step[i] < 0.0 && has_low(t, i)) share = smaller(share, -t->tau * (t->g.x[i] - t->g.low[i]) / step[i]);
-        if (step[i] > 0.0 && has_up(t, i)) share = smaller(share, t->tau * (t->g.up[i] - t->g.x[i]) / step[i]);
+        double to_limit = step[i] < 0.0 ? -tau * (x[i] - low[i]) : tau * (up[i] - x[i]);
+        int64_t bits = bits_of_size(to_limit / step[i]); /* NaN is the largest, as infinity of a step of zero */
+        smallest = bits < smallest ? bits : smallest;
     }
-    return share;
+    return of_bits(smallest);
 }
 
 static double longest_of_limits(const Interior *t) {
-    double share = 1.0;
+    const double *zl = t->g.zl, *zu = t->g.zu, *dzl = t->dzl, *dzu = t->dzu, tau = t->tau;
+    int64_t smallest = bits_of_size(1.0), of_low, of_up;
     for (int i = 0; i < t->g.n; i++) {
-        if (t->dzl[i] < 0.0) share = smaller(share, -t->tau * t->g.zl[i] / t->dzl[i]);
-        if (t->dzu[i] < 0.0) share = smaller(share, -t->tau * t->g.zu[i] / t->dzu[i]);
+        double low = -tau * zl[i] / dzl[i], up = -tau * zu[i] / dzu[i];
+        of_low = bits_of_size(dzl[i] < 0.0 ? low : 1.0), of_up = bits_of_size(dzu[i] < 0.0 ? up : 1.0);
+        smallest = of_low < smallest ? of_low : smallest, smallest = of_up < smallest ? of_up : smallest;
     }
-    return share;
+    return of_bits(smallest);
 }
 
 /* Minimum length of a step of second order, as a share of the length of Newton's step. */
@@ -170,11 +179,9 @@ static void find_second(Interior *t) {
     const RunData *g = &t->g;
     find_limit_steps(t, t->step);
     double alpha = longest(t, t->step), alpha_dual = longest_of_limits(t);
-    for (int i = 0; i < g->n; i++) {
-        t->product_low[i] = has_low(t, i) ? t->step[i] * t->dzl[i] / (g->x[i] - g->low[i]) : 0.0;
-        t->product_up[i] = has_up(t, i) ? -t->step[i] * t->dzu[i] / (g->up[i] - g->x[i]) : 0.0;
-        t->rhs[i] += t->product_up[i] - t->product_low[i];
-    }
+    for (int i = 0; i < g->n; i++) t->product_low[i] = t->step[i] * t->dzl[i] / (g->x[i] - g->low[i]);
+    for (int i = 0; i < g->n; i++) t->product_up[i] = -t->step[i] * t->dzu[i] / (g->up[i] - g->x[i]);
+    for (int i = 0; i < g->n; i++) t->rhs[i] += t->product_up[i] - t->product_low[i];
     if (!solve_for_rhs(t, 0, t->second)) return;
     t->has_second = 1;
     find_limit_steps(t, t->second);

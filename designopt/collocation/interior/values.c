@@ -107,12 +107,13 @@ static double barrier_of(const Interior *t, const double *v, double f) {
     return f - t->mu * logs + DAMPING * t->mu * damped;
 }
 
-/* The gradient of the barrier terms in variable i. */
-static double barrier_slope(const Interior *t, int i) {
-    int low = has_low(t, i), up = has_up(t, i);
-    double slope = 0.0;
-    if (low) slope -= t->mu / (t->g.x[i] - t->g.low[i]);
-    if (up) slope += t->mu / (t->g.up[i] - t->g.x[i]);
-    if (low != up) slope += (low ? DAMPING : -DAMPING) * t->mu;
-    return slope;
+/* Computes the gradient of the barrier terms at the iterate. */
+static void find_barrier_slopes(Interior *t) {
+    const double *x = t->g.x, *low = t->g.low, *up = t->g.up;
+    double mu = t->mu, damping = DAMPING * mu;
+    for (int i = 0; i < t->g.n; i++) {
+        double of_one_limit = has_low(t, i) ? damping : -damping;
+        double slope = 0.0 - mu / (x[i] - low[i]) + mu / (up[i] - x[i]);
+        t->barrier_slopes[i] = has_low(t, i) != has_up(t, i) ? slope + of_one_limit : slope;
+    }
 }
