@@ -27,6 +27,15 @@ typedef int64_t LaneBits __attribute__((vector_size(8 * LANES), aligned(8), may_
 typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
 #define AT(p) (*(Lanes *)(p))
 
+/* The number of each lane. */
+#if LANES == 8
+static const LaneBits LANE = {0, 1, 2, 3, 4, 5, 6, 7};
+#elif LANES == 4
+static const LaneBits LANE = {0, 1, 2, 3};
+#else
+static const LaneBits LANE = {0, 1};
+#endif
+
 /* The first row of the lanes that have row i, and the rows of all lanes. */
 static inline int lanes_of(int i) { return i & ~(LANES - 1); }
 static inline int whole_lanes(int rows) { return lanes_of(rows + LANES - 1); }
@@ -76,20 +85,17 @@ static double largest_beside(const Front *t, int from, int j, int but) {
         double size = fabs(f[j + k * (ptrdiff_t)t->ld]);
         if (size > largest && k != but) largest = size;
     }
-    int k = j + 1, begin = whole_lanes(but > j ? but + 1 : k);
-    for (; k < begin && k < t->m; k++) {
-        double size = fabs(column[k]);
-        if (size > largest && k != but) largest = size;
-    }
-    if (k >= t->m) return largest;
     Lanes sizes = {0.0};
-    for (; k < t->m; k += LANES) {
-        LaneBits bits = (LaneBits)AT(column + k) & INT64_MAX, is_larger = (Lanes)bits > sizes;
+    for (int k = lanes_of(j + 1); k < t->ld; k += LANES) { /* zero from row m on */
+        LaneBits row = LANE + k, bits = (LaneBits)AT(column + k) & INT64_MAX & (row > j) & (row != but);
+        LaneBits is_larger = (Lanes)bits > sizes;
         sizes = (Lanes)((bits & is_larger) | ((LaneBits)sizes & ~is_larger));
     }
-    for (int q = 0; q < LANES; q++)
-        if (sizes[q] > largest) largest = sizes[q];
-    return largest;
+    double size[LANES];
+    for (int q = 0; q < LANES; q++) size[q] = sizes[q];
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int q = 0; q < half; q++) size[q] = size[q + half] > size[q] ? size[q + half] : size[q];
+    return size[0] > largest ? size[0] : largest;
 }
 
 /* The first row beside the diagonal of column j with an entry of this size; -1 for zero. */
@@ -121,6 +127,12 @@ static void eliminate_one(Front *t, int j, int panel, int end) {
     }
 }
 
+/* The first column from k on, before `end`, with an entry in one of two rows of L D that is not zero. */
+static inline int next_column(const double *w0, const double *w1, int k, int end) {
+    while (k < end && w0[k] == 0.0 && w1[k] == 0.0) k++;
+    return k;
+}
+
 static void eliminate_two(Front *t, int j, int panel, int end) {
     ptrdiff_t ld = t->ld;
     double *c0 = t->f + j * ld, *c1 = c0 + ld, *w0 = t->w + (j - panel) * (ld + TILE), *w1 = w0 + ld + TILE;
@@ -134,19 +146,18 @@ static void eliminate_two(Front *t, int j, int panel, int end) {
         AT(c0 + i) = aa * x + bb * y, AT(c1 + i) = bb * x + cc * y;
     }
     c0[j] = c1[j + 1] = 1.0, c0[j + 1] = 0.0;
-    int k = j + 2;
-    for (; k + 1 < end; k += 2) {
-        double x0 = w0[k], y0 = w1[k], x1 = w0[k + 1], y1 = w1[k + 1], *p = t->f + k * ld, *q = p + ld;
-        for (int i = lanes_of(k); i < ld; i += LANES) {
-            Lanes u = AT(c0 + i), v = AT(c1 + i);
-            AT(p + i) = AT(p + i) - u * x0 - v * y0;
-            AT(q + i) = AT(q + i) - u * x1 - v * y1;
-        }
-    }
-    for (; k < end; k++) {
-        double x = w0[k], y = w1[k], *p = t->f + k * ld;
-        for (int i = lanes_of(k); i < ld; i += LANES)
-            AT(p + i) = AT(p + i) - AT(c0 + i) * x - AT(c1 + i) * y;
+    for (int k = next_column(w0, w1, j + 2, end), next; k < end; k = next_column(w0, w1, next + 1, end)) {
+        next = next_column(w0, w1, k + 1, end);
+        double x0 = w0[k], y0 = w1[k], *p = t->f + k * ld;
+        if (next < end) {
+            double x1 = w0[next], y1 = w1[next], *q = t->f + next * ld;
+            for (int i = lanes_of(k); i < ld; i += LANES) {
+                Lanes u = AT(c0 + i), v = AT(c1 + i);
+                AT(p + i) = AT(p + i) - u * x0 - v * y0;
+                AT(q + i) = AT(q + i) - u * x1 - v * y1;
+            }
+        } else
+            for (int i = lanes_of(k); i < ld; i += LANES) AT(p + i) = AT(p + i) - AT(c0 + i) * x0 - AT(c1 + i) * y0;
     }
 }
 

@@ -3,6 +3,8 @@
 /* Memory that is read backwards or at random is asked for before it is needed: by so many entries of the matrix, by lines
    of the cache with so many numbers. An address without memory does nothing. */
 enum { AHEAD = 24, LINE = 8 };
+/* The memory of a front with at most so many rows is cleared as a whole, of larger ones only what is used. */
+enum { SMALL_FRONT = 24 };
 
 static inline void prefetch(uintptr_t address) {
 #ifdef __GNUC__
@@ -48,7 +50,7 @@ static Factor *new_factor(const Analysis *a) {
     t->fronts = a->fronts;
     t->l_at = TAKE(memory, ptrdiff_t, 3 * (ptrdiff_t)a->fronts + 3);
     t->m = TAKE(memory, int, 2 * (ptrdiff_t)a->fronts), t->lefts = TAKE(memory, Left, a->fronts);
-    if (memory->failed || !reals_room(&t->l, a->factor)) {
+    if (memory->failed || !reals_room(&t->l, a->factor + LANES)) {
         free_factor(t);
         return NULL;
     }
@@ -128,7 +130,7 @@ static void substitute(const Factor *t, int s, double *x, double *y) {
 static int has_room(const Analysis *a, Factor *t, Reals *work, int m, int own) {
     int ld = whole_lanes(m);
     ptrdiff_t area = ld * (ptrdiff_t)(m + TILE) + PANEL * (ptrdiff_t)(ld + TILE) + LINE;
-    return reals_room(&t->l, column_at(m, own)) && reals_room(work, area) && reals_room(&t->x, a->n + m) &&
+    return reals_room(&t->l, column_at(m, own) + LANES) && reals_room(work, area) && reals_room(&t->x, a->n + m) &&
            ints_room(&t->index, m) && ints_room(&t->to, 2 * (ptrdiff_t)m) &&
            reals_room(&t->inverse, 2 * (ptrdiff_t)own) && ints_room(&t->waiting, own);
 }
@@ -138,7 +140,8 @@ static Front new_front(Reals *work, int m, int own) {
     double *f = work->at + (-((uintptr_t)work->at / sizeof(double)) & (LINE - 1)); /* a line of the cache */
     ptrdiff_t ld = whole_lanes(m);
     Front front = {.f = f, .m = m, .ld = (int)ld, .own = own, .w = f + ld * (m + TILE)};
-    for (int k = 0; k < m + TILE; k++) { /* columns of a tile begin with the row of its first one */
+    if (m <= SMALL_FRONT) memset(f, 0, (size_t)(ld * (m + TILE)) * sizeof(double));
+    for (int k = 0; m > SMALL_FRONT && k < m + TILE; k++) { /* columns of a tile begin with the row of its first one */
         int from = lanes_of(k > TILE ? k - TILE : 0);
         if (from < ld) memset(f + k * ld + from, 0, (size_t)(ld - from) * sizeof(double));
     }
@@ -146,24 +149,30 @@ static Front new_front(Reals *work, int m, int own) {
     return front;
 }
 
+/* Copies columns from `begin` to `end`, each from its diagonal on, one behind the other; up to LANES numbers more are
+   written behind the last. */
+static void copy_columns(double *to, const Front *front, int begin, int end) {
+    for (int k = begin; k < end; to += front->m - k, k++) {
+        const double *column = front->f + k * (ptrdiff_t)front->ld + k;
+        for (int i = 0; i < front->m - k; i += LANES) AT(to + i) = AT(column + i);
+    }
+}
+
 /* Stores the columns of L, and what is left of the front on the stack unless its parent is next; 0 without memory. */
 static int store_front(const Analysis *a, Factor *t, int s, const Front *front, Left *left) {
     int m = front->m, done = front->done;
-    const double *f = front->f;
-    ptrdiff_t ld = front->ld;
     t->negative += front->negative, t->delayed += front->own - done;
     if (m > t->largest) t->largest = m;
     t->l_at[s] = t->l.size, t->index_at[s] = t->index.size, t->inverse_at[s] = t->inverse.size;
     t->m[s] = m, t->pivots[s] = done;
-    for (ptrdiff_t k = 0; k < done; t->l.size += m - k, k++)
-        memcpy(t->l.at + t->l.size, f + k * ld + k, (size_t)(m - k) * sizeof(double));
+    copy_columns(t->l.at + t->l.size, front, 0, done), t->l.size += column_at(m, done);
     t->index.size += m, t->inverse.size += 2 * (ptrdiff_t)done;
-    *left = (Left){s, m - done, front->own - done, a->parent[s] == s + 1 ? (int)ld : 0};
+    *left = (Left){s, m - done, front->own - done, a->parent[s] == s + 1 ? front->ld : 0};
     for (int k = done; k < front->own; k++) t->waiting.at[t->waiting.size++] = front->index[k];
     if (left->ld || a->parent[s] < 0) return 1;
-    if (!reals_room(&t->stack, column_at(left->rest, left->rest))) return 0;
-    for (ptrdiff_t k = done; k < m; t->stack.size += m - k, k++)
-        memcpy(t->stack.at + t->stack.size, f + k * ld + k, (size_t)(m - k) * sizeof(double));
+    ptrdiff_t size = column_at(left->rest, left->rest);
+    if (!reals_room(&t->stack, size + LANES)) return 0;
+    copy_columns(t->stack.at + t->stack.size, front, done, m), t->stack.size += size;
     return 1;
 }
 
@@ -191,10 +200,12 @@ static int factorize(const Analysis *a, const double *value, double threshold, d
         front.threshold = threshold, front.small = small;
         for (int k = 0; k < pivots; k++) front.index[k] = a->first[s] + k;
         for (int k = 0; k < rows; k++) front.index[own + k] = a->row[a->row_at[s] + k];
+        int ld = whole_lanes(pivots + rows); /* without delayed variables */
         for (int k = a->entry_at[s]; k < a->entry_at[s + 1]; k++) {
-            int i = a->entry_row[k], j = a->entry_col[k];
+            ptrdiff_t to = a->entry_to[k];
+            if (delayed) to = (to % ld < pivots ? to % ld : to % ld + delayed) + to / ld * front.ld;
             if (k + AHEAD < a->entry_at[a->fronts]) prefetch((uintptr_t)(value + a->entry[k + AHEAD]));
-            front.f[(i < pivots ? i : i + delayed) + j * (ptrdiff_t)front.ld] += value[a->entry[k]];
+            front.f[to] += value[a->entry[k]];
         }
         const double *stack = t->stack.at + t->stack.size;
         const int *names = t->waiting.at + t->waiting.size;
@@ -213,10 +224,16 @@ static int factorize(const Analysis *a, const double *value, double threshold, d
     return DONE;
 }
 
-/* The inner products of a and b with y, of length n. */
-static inline void products(const double *a, const double *b, const double *y, int n, double *with_a, double *with_b) {
+/* The inner products of a and b with y, of length n. The first two numbers of y are passed by value: just stored, they
+   are not yet in the memory that several are read from at once. */
+static inline void products(const double *a, const double *b, const double *y, double y0, double y1, int n,
+                            double *with_a, double *with_b) {
     Four s = {0.0}, t = {0.0};
     int i = 0;
+    if (n > 3) {
+        Four u = {y0, y1, y[2], y[3]};
+        s += *(const Four *)a * u, t += *(const Four *)b * u, i = 4;
+    }
     for (; i + 3 < n; i += 4) {
         Four u = *(const Four *)(y + i);
         s += *(const Four *)(a + i) * u, t += *(const Four *)(b + i) * u;
@@ -237,19 +254,20 @@ static void solve(const Analysis *a, Factor *t, int has_substituted, double *b) 
         const int *index = t->index.at + t->index_at[s];
         for (int k = 0; k < m; k++) y[k] = x[index[k]];
         int k = pivots - 1;
+        double y0 = k + 1 < m ? y[k + 1] : 0.0, y1 = k + 2 < m ? y[k + 2] : 0.0;
         for (; k > 0; k -= 2) { /* two columns at once */
             const double *c1 = l + column_at(m, k), *c0 = l + column_at(m, k - 1);
             double sum0, sum1;
             uintptr_t size = (uintptr_t)(m - k + LINE) * sizeof(double), ahead = (uintptr_t)c0 - 6 * size;
             for (uintptr_t line = ahead; line < ahead + 2 * size; line += LINE * sizeof(double)) prefetch(line);
-            products(c0 + 2, c1 + 1, y + k + 1, m - k - 1, &sum0, &sum1);
-            y[k] -= sum1;
-            y[k - 1] -= sum0 + c0[1] * y[k];
-            x[index[k]] = y[k], x[index[k - 1]] = y[k - 1];
+            products(c0 + 2, c1 + 1, y + k + 1, y0, y1, m - k - 1, &sum0, &sum1);
+            y[k] = y1 = y[k] - sum1;
+            y[k - 1] = y0 = y[k - 1] - (sum0 + c0[1] * y1);
+            x[index[k]] = y1, x[index[k - 1]] = y0;
         }
         if (!k) {
             double sum, same;
-            products(l + 1, l + 1, y + 1, m - 1, &sum, &same);
+            products(l + 1, l + 1, y + 1, y0, y1, m - 1, &sum, &same);
             x[index[0]] = y[0] - sum;
         }
     }

@@ -3,6 +3,8 @@
 /* A front is joined with its parent while both eliminate fewer variables than this, or where few zeros are added. */
 enum { SMALL = 16 };
 static const double ZEROS = 0.1;
+/* Largest number of rows of a front, so that positions in its memory are integers: it would need 12 GB. */
+enum { MOST_ROWS = 40000 };
 
 typedef struct Analysis {
     int n, fronts, largest; /* of a front: rows without what may be delayed */
@@ -13,7 +15,7 @@ typedef struct Analysis {
     int *in_parent;             /* where these rows are in the parent's front */
     int *parent;
     int *entry_at, *entry;      /* entries of A in a front: numbers */
-    int *entry_row, *entry_col; /* and where they are there */
+    int *entry_to;              /* and where they are there, in memory without delayed variables */
     ptrdiff_t factor;           /* numbers of L, without delays */
     int *begin, *column_rows;   /* the pattern that it is of */
     int users;
@@ -22,8 +24,8 @@ typedef struct Analysis {
 
 static void free_analysis(Analysis *t) {
     if (!t) return;
-    int *all[] = {t->partner, t->order, t->first,     t->row_at,    t->row,   t->in_parent,  t->parent,
-                  t->entry_at, t->entry, t->entry_row, t->entry_col, t->begin, t->column_rows};
+    int *all[] = {t->partner, t->order,    t->first, t->row_at,   t->row,   t->in_parent,
+                  t->parent,  t->entry_at, t->entry, t->entry_to, t->begin, t->column_rows};
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) free(all[k]);
     free(t);
 }
@@ -163,7 +165,8 @@ end:
 static void place_entries(Analysis *t, Pattern a, const int *place, const int *front_of, Memory *memory) {
     int nz = a.begin[a.n], *local = TAKE(memory, int, t->n + 1), *at = TAKE(memory, int, t->fronts + 1);
     t->entry_at = TAKE(memory, int, t->fronts + 1);
-    t->entry = TAKE(memory, int, nz), t->entry_row = TAKE(memory, int, nz), t->entry_col = TAKE(memory, int, nz);
+    t->entry = TAKE(memory, int, nz), t->entry_to = TAKE(memory, int, nz);
+    int *row = TAKE(memory, int, nz); /* of each entry, in the order of elimination */
     if (memory->failed) goto end;
     memset(t->entry_at, 0, (size_t)(t->fronts + 1) * sizeof(int));
     for (int j = 0; j < a.n; j++)
@@ -175,14 +178,15 @@ static void place_entries(Analysis *t, Pattern a, const int *place, const int *f
     for (int j = 0; j < a.n; j++)
         for (int k = a.begin[j]; k < a.begin[j + 1]; k++) {
             int p = place[j], q = place[a.row[k]], low = p < q ? p : q, to = at[front_of[low]]++;
-            t->entry[to] = k, t->entry_col[to] = low, t->entry_row[to] = p < q ? q : p;
+            t->entry[to] = k, t->entry_to[to] = low, row[to] = p < q ? q : p;
         }
     for (int s = 0; s < t->fronts; s++) {
         int own = t->first[s + 1] - t->first[s];
         for (int k = t->first[s]; k < t->first[s + 1]; k++) local[k] = k - t->first[s];
         for (int k = t->row_at[s]; k < t->row_at[s + 1]; k++) local[t->row[k]] = own + k - t->row_at[s];
+        int ld = whole_lanes(own + t->row_at[s + 1] - t->row_at[s]);
         for (int k = t->entry_at[s]; k < t->entry_at[s + 1]; k++)
-            t->entry_col[k] = local[t->entry_col[k]], t->entry_row[k] = local[t->entry_row[k]];
+            t->entry_to[k] = local[row[k]] + local[t->entry_to[k]] * ld;
     }
     for (int s = 0; s < t->fronts; s++) {
         int p = t->parent[s];
@@ -199,7 +203,7 @@ static void place_entries(Analysis *t, Pattern a, const int *place, const int *f
         }
     }
 end:
-    free(local), free(at);
+    free(local), free(at), free(row);
 }
 
 /* The analysis of a pattern with pairs; NULL if memory runs out. */
@@ -259,6 +263,7 @@ static Analysis *analyse(Pattern a, const int *partner) {
         for (int q = 0; q < rows[k]; q++) list[q] = place[f->rows.at[f->row_at.at[k] + q]];
         qsort(list, (size_t)rows[k], sizeof(int), ascending);
     }
+    if (t->largest > MOST_ROWS) goto failed;
     place_entries(t, a, place, front_of, memory);
     if (memory->failed) goto failed;
     free(work), free_fronts(f);
