@@ -24,9 +24,9 @@ INTEGERS = (
     *("begin", "row", "diagonal", "column", "equation", "slack_row", "slack_to"),
     *("w_from", "w_to", "j_from", "j_to", "j_row", "j_col"),
 )
-#: Arrays of one run, one after the other in memory.
+#: Arrays of one run, one after the other in the memory `numbers`; the C code finds them there.
 OF_RUN = ("value", "low", "up", "x", "y", "zl", "zu")
-NUMBERS = ("all", "cost", "g", "gradient", "jacobian", "hessian", "cost_factor", "row_factors", *OF_RUN)
+NUMBERS = ("all", "cost", "g", "gradient", "jacobian", "hessian", "cost_factor", "row_factors", "numbers", *OF_RUN)
 
 
 class RunData(ctypes.Structure):
@@ -71,6 +71,7 @@ def _load_library(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL 
     library.interior_free.argtypes = [ctypes.c_void_p]
     library.interior_free.restype = None
     library.interior_run.argtypes = [ctypes.c_void_p, *3 * [ctypes.c_double], ctypes.c_int]
+    library.interior_iterations.argtypes = [ctypes.c_void_p]
     library.interior_cost.argtypes = [ctypes.c_void_p]
     library.interior_cost.restype = ctypes.c_double
     library.interior_history.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]

@@ -205,10 +205,8 @@ class Run:
             numbers[at_zl:at_zu], numbers[at_zu:] = (
                 np.maximum(-bound_multipliers, 0.0), np.maximum(bound_multipliers, 0.0),
             )  # fmt: skip
-        address = numbers.ctypes.data
-        for name, begin in zip(library.OF_RUN, self._setup.begins, strict=True):
-            setattr(data, name, address + 8 * begin)
-        data.calls, data.barrier, data.push, data.warm = method.functions.calls, BARRIER[warm], PUSH[warm], warm
+        data.numbers, data.calls = numbers.ctypes.data, method.functions.calls
+        data.warm, data.barrier, data.push = warm, BARRIER[warm], PUSH[warm]
         self._has_begun = False
         self._state = method.code.interior_new(ctypes.byref(data))
         if not self._state:
@@ -242,9 +240,7 @@ class Run:
     @property
     def iterations(self) -> int:
         """Number of iterations."""
-        count = ctypes.c_int()
-        self._method.code.interior_history(self._state, ctypes.byref(count))
-        return max(count.value - 1, 0)
+        return int(self._method.code.interior_iterations(self._state))
 
     @property
     def cost(self) -> float:

@@ -35,6 +35,7 @@ typedef struct {
     const int *w_from, *w_to;    /* (w_count,) entries of the Hessian, their positions */
     const int *j_from, *j_to, *j_row, *j_col; /* (j_count,) entries of the Jacobian; positions, rows, columns */
     double *all, *cost, *g, *gradient, *jacobian, *hessian, *cost_factor, *row_factors;
+    double *numbers;             /* the next seven arrays, one after the other, to which `interior_new` points */
     const double *value;         /* (m,) values of equalities, 0 of other rows */
     double *low, *up;            /* (n,) */
     double *x, *y, *zl, *zu;     /* the iterate: (n,), (m,), multipliers (n,) of the limits */
@@ -121,7 +122,10 @@ Interior *interior_new(const RunData *data) {
         interior_free(t);
         return NULL;
     }
-    double *at = t->work;
+    double *at = data->numbers;
+    t->g.value = at, at += m, t->g.low = at, at += n, t->g.up = at, at += n, t->g.x = at, at += n;
+    t->g.y = at, at += m, t->g.zl = at, at += n, t->g.zu = at;
+    at = t->work;
     t->slopes = at, at += n, t->dual = at, at += n, t->dzl = at, at += n, t->dzu = at, at += n;
     t->low = at, at += n, t->up = at, at += n, t->before = at, at += n;
     t->product_low = at, at += n, t->product_up = at, at += n, t->second = at, at += n + m;
@@ -135,7 +139,7 @@ Interior *interior_new(const RunData *data) {
         if (has_up(t, i)) t->limits++;
         else t->g.up[i] = INFINITY;
     }
-    memcpy(t->low, data->low, (size_t)n * sizeof(double)), memcpy(t->up, data->up, (size_t)n * sizeof(double));
+    memcpy(t->low, t->g.low, (size_t)n * sizeof(double)), memcpy(t->up, t->g.up, (size_t)n * sizeof(double));
     t->system = (System){n + m, data->nz, (int *)data->begin, (int *)data->row, NULL};
     t->cost_scale = 1.0, t->threshold = 1e-8, t->mu = data->barrier, t->phi = NAN;
     for (int i = 0; i < m; i++) t->row_scale[i] = 1.0;
@@ -146,5 +150,7 @@ const double *interior_history(const Interior *t, int *count) {
     *count = (int)(t->history.size / 6);
     return t->history.at;
 }
+
+int interior_iterations(const Interior *t) { return t->iterations; }
 
 double interior_cost(const Interior *t) { return t->f / t->cost_scale; }

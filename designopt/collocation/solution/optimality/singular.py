@@ -174,6 +174,8 @@ def _is_definite(curvature: Floats) -> bool:
     diagonal = np.diagonal(curvature, axis1=1, axis2=2)
     if not (diagonal > FLAT).all() or not np.isfinite(curvature).all():
         return False
+    if curvature.shape[1] == 1:
+        return True
     try:
         np.linalg.cholesky(curvature - FLAT * np.eye(curvature.shape[1]))
     except np.linalg.LinAlgError:
