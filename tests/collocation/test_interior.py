@@ -1,6 +1,7 @@
 """The interior point method reaches the optimum of IPOPT from the same guess; IPOPT takes over where it is lost."""
 
 from dataclasses import replace
+from weakref import ref
 
 import benchmark_problems as problems
 import casadi as ca
@@ -197,6 +198,21 @@ def test_a_run_continues_with_its_own_derivatives_after_another_run():
         return run.iterate()[0].x
 
     assert np.array_equal(final_iterate(disturbed=False), final_iterate(disturbed=True))
+
+
+@needs_compiler
+def test_a_run_ends_with_its_solve_as_its_factors_need_most_of_the_memory(monkeypatch):
+    runs = []
+    new_run = Run.__init__
+
+    def recorded(run, *arguments):
+        runs.append(ref(run))
+        new_run(run, *arguments)
+
+    monkeypatch.setattr(Run, "__init__", recorded)
+    program = Program(problems.van_der_pol(), Options(intervals=10))
+    assert program.solve().success
+    assert [run() for run in runs] == [None]
 
 
 @needs_compiler

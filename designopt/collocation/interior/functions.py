@@ -42,8 +42,9 @@ class ProgramFunctions:
     (CURVATURE), or nothing (NOTHING).
 
     `addresses` are the memory addresses of these arrays, `calls` that of the compiled functions (None: interpreted).
-    `stops` is tested once in an iteration; an exception of a function is stored as `error`. `user` is the run to which
-    the current values belong.
+    `stops` is tested once in an iteration; an exception of a function is stored as `error`. `user` returns the run to
+    which the current values belong, None if it is gone: the functions do not extend its life, as its factors need much
+    memory.
     """
 
     def __init__(self, transcription: Transcription) -> None:
@@ -71,9 +72,9 @@ class ProgramFunctions:
         self._memory: list[Any] = []  # which the calls use
         self._calls = [[self._interpreted_call(*each) for each in request] for request in self._functions]
         self._is_attempted = False
-        self.stops: Callable[[], bool] = lambda: False
+        self.stops: Callable[[], bool] = never
         self.error: BaseException | None = None
-        self.user: object = None
+        self.user: Callable[[], object] = lambda: None
 
     def _interpreted_call(self, function: Any, arguments: tuple[Floats, ...], number: int, result: Floats) -> Any:
         buffer, call = function.buffer()
@@ -131,6 +132,11 @@ class ProgramFunctions:
         except BaseException as error:  # which C would lose
             self.error = error
             return 1
+
+
+def never() -> bool:
+    """No request to stop."""
+    return False
 
 
 def _bound(library: ctypes.CDLL, function: Any, call: Call) -> Any:

@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats, Mask
 from designopt.collocation.interior import library
-from designopt.collocation.interior.functions import SLOPES, ProgramFunctions
+from designopt.collocation.interior.functions import SLOPES, ProgramFunctions, never
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
@@ -227,12 +227,13 @@ class Run:
         functions.row_factors[:] = 0.0
         functions.stops, functions.error = stops, None
         functions.x[s.column] = self._x
-        if functions.user is not self and self._has_begun:  # the current derivatives belong to another run
+        if functions.user() is not self and self._has_begun:  # the current derivatives belong to another run
             functions.evaluate(SLOPES)
-        functions.user, self._has_begun = self, True
+        functions.user, self._has_begun = ref(self), True
         end_code = int(
             self._method.code.interior_run(self._state, tolerance, constraint_tolerance, acceptable, min(limit, MOST))
         )
+        functions.stops = never
         if functions.error is not None:
             raise functions.error
         return end_code
