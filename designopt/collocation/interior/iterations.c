@@ -133,10 +133,12 @@ static void move_multipliers(Interior *t) {
     double alpha_dual = longest_of_limits(t), mu = t->mu;
     for (int i = 0; i < g->m; i++) g->y[i] += t->alpha * t->step[g->n + i];
     for (int i = 0; i < g->n; i++) {
-        double low = mu / (g->x[i] - g->low[i]), up = mu / (g->up[i] - g->x[i]);
-        double of_low = g->zl[i] + alpha_dual * t->dzl[i], of_up = g->zu[i] + alpha_dual * t->dzu[i];
-        g->zl[i] = larger(smaller(of_low, KAPPA_SIGMA * low), low / KAPPA_SIGMA);
-        g->zu[i] = larger(smaller(of_up, KAPPA_SIGMA * up), up / KAPPA_SIGMA);
+        double target = mu / (g->x[i] - g->low[i]), moved = g->zl[i] + alpha_dual * t->dzl[i];
+        g->zl[i] = larger(smaller(moved, KAPPA_SIGMA * target), target / KAPPA_SIGMA);
+    }
+    for (int i = 0; i < g->n; i++) {
+        double target = mu / (g->up[i] - g->x[i]), moved = g->zu[i] + alpha_dual * t->dzu[i];
+        g->zu[i] = larger(smaller(moved, KAPPA_SIGMA * target), target / KAPPA_SIGMA);
     }
 }
 

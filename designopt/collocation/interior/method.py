@@ -223,11 +223,13 @@ class Run:
         in total, or until the run stalls within the tolerance `acceptable`; tests `stops` in every iteration. Raises
         the exceptions of the functions."""
         functions, s = self._method.functions, self._setup.structure
-        functions.x[:], functions.p[:] = self._setup.fixed_values, self._bounds.parameters
-        functions.row_factors[:] = 0.0
         functions.stops, functions.error = stops, None
+        is_user = functions.user() is self
+        if not is_user:
+            functions.x[:], functions.p[:] = self._setup.fixed_values, self._bounds.parameters
+            functions.row_factors[:] = 0.0
         functions.x[s.column] = self._x
-        if functions.user() is not self and self._has_begun:  # the current derivatives belong to another run
+        if self._has_begun and not is_user:  # the current derivatives belong to another run
             functions.evaluate(SLOPES)
         functions.user, self._has_begun = ref(self), True
         end_code = int(
