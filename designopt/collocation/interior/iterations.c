@@ -143,11 +143,11 @@ static void move_multipliers(Interior *t) {
 }
 
 static int record(Interior *t, Errors e) {
-    if (!reals_room(&t->history, 6)) return 0;
+    if (!reals_room(&t->history, RECORDED)) return 0;
     double *at = t->history.at + t->history.size;
     at[0] = t->f / t->cost_scale, at[1] = e.primal, at[2] = e.dual / t->cost_scale, at[3] = t->mu / t->cost_scale;
     at[4] = t->step_size, at[5] = t->alpha;
-    t->history.size += 6;
+    t->history.size += RECORDED;
     return 1;
 }
 
@@ -192,7 +192,7 @@ int interior_run(Interior *t, double tolerance, double constraint_tolerance, dou
     t->begun = 1;
     while (status == 1) {
         Errors e = errors_of(t, 0.0);
-        if (t->history.size == 6 * (ptrdiff_t)t->iterations && !record(t, e)) return LOST;
+        if (t->history.size == RECORDED * (ptrdiff_t)t->iterations && !record(t, e)) return LOST;
         if (e.primal <= constraint_tolerance && of_multipliers(e) <= tolerance && holds_unscaled(t, e)) return SOLVED;
         near = worst(e) <= acceptable && acceptable_unscaled(t, e) ? near + 1 : 0;
         if (near >= PATIENCE) return NEAR;

@@ -74,8 +74,9 @@ def _load_library(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL 
     library.interior_iterations.argtypes = [ctypes.c_void_p]
     library.interior_cost.argtypes = [ctypes.c_void_p]
     library.interior_cost.restype = ctypes.c_double
-    library.interior_history.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
-    library.interior_history.restype = ctypes.POINTER(ctypes.c_double)
+    library.interior_records.argtypes = [ctypes.c_void_p]
+    library.interior_history.argtypes = 2 * [ctypes.c_void_p]
+    library.interior_history.restype = None
     library.interior_iterate.argtypes = 5 * [ctypes.c_void_p]
     library.interior_iterate.restype = None
     return library

@@ -264,8 +264,6 @@ class Run:
 
     def stats(self) -> Mapping[str, Any]:
         """The number of iterations and their history, under IPOPT's names."""
-        count = ctypes.c_int()
-        at = self._method.code.interior_history(self._state, ctypes.byref(count))
-        records = np.frombuffer(ctypes.string_at(at, 8 * count.value * len(RECORDED))).reshape(-1, len(RECORDED))
-        iterations = dict(zip(RECORDED, records.T.copy(), strict=True))
-        return {"iter_count": self.iterations, "iterations": iterations}
+        history = np.empty((len(RECORDED), self._method.code.interior_records(self._state)))
+        self._method.code.interior_history(self._state, history.ctypes.data)
+        return {"iter_count": self.iterations, "iterations": dict(zip(RECORDED, history, strict=True))}

@@ -21,6 +21,9 @@ typedef struct {
     double *reals;
 } Call;
 
+/* Number of quantities in the history for each iterate. */
+enum { RECORDED = 6 };
+
 /* Ends of a run. */
 enum { SOLVED, NEAR, LIMIT, STOPPED, LOST };
 
@@ -146,9 +149,13 @@ Interior *interior_new(const RunData *data) {
     return t;
 }
 
-const double *interior_history(const Interior *t, int *count) {
-    *count = (int)(t->history.size / 6);
-    return t->history.at;
+/* The number of records in the history, one for each iterate. */
+int interior_records(const Interior *t) { return (int)(t->history.size / RECORDED); }
+
+/* Writes the history (RECORDED, records): each quantity of all iterates, one after the other. */
+void interior_history(const Interior *t, double *history) {
+    ptrdiff_t records = t->history.size / RECORDED;
+    for (ptrdiff_t k = 0; k < t->history.size; k++) history[k % RECORDED * records + k / RECORDED] = t->history.at[k];
 }
 
 int interior_iterations(const Interior *t) { return t->iterations; }

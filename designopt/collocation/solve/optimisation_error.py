@@ -132,10 +132,10 @@ def _by_interior_point(solver: Solver, bounds: ProgramBounds, best: End, run: Ru
 
 def _better_end(solver: Solver, bounds: ProgramBounds, best: End, end: End, flat: bool) -> tuple[End, bool]:
     """`end` with its error and the total time, and True if it reduces the error; else `best`, or a cancelled `end`."""
-    end = replace(end, seconds=best.seconds + end.seconds)
+    seconds = best.seconds + end.seconds
     if end.status is Status.CANCELLED:
-        return end, False
-    end = replace(end, error=optimisation_error(solver, bounds, end, flat=flat))
+        return replace(end, seconds=seconds), False
+    end = replace(end, seconds=seconds, error=optimisation_error(solver, bounds, end, flat=flat))
     if not end.status.success or not end.error < HELPFUL * best.error:
         return replace(best, seconds=end.seconds), False
     return end, True

@@ -56,6 +56,7 @@ from designopt.collocation.transcription.transcription import Transcription, tra
 from designopt.interrupts import HostHandlers
 
 Warm = Literal["none", "near", "primal", "full"]
+WARM_STARTS = get_args(Warm)
 
 #: Size of the cost at the guess up to which it is not scaled, because it says nothing about the size at the optimum. A
 #: larger cost is divided by its size, so that the solver's absolute tolerance is relative.
@@ -65,6 +66,8 @@ CONSTANT_COST = (
     "constant_cost: the cost has the same value for every trajectory: the solution is feasible, "
     "and nothing is optimised"
 )
+#: Statuses for which a wide range of a free duration is a likely cause.
+WITH_WIDE_DURATIONS = WORTH | {Status.DIVERGING, Status.TIME_LIMIT}
 #: Maximum scaled step of a solve whose guess counts as stationary; it may be no minimum.
 UNMOVED = 1e-4
 #: Scaled distance of the restart from such a guess, and the relative decrease of the cost for which its result counts.
@@ -260,8 +263,8 @@ class Program:
         self, problem: TrajectoryProblem, guess: Guess | None, warm: Warm, previous: Solution | None, cold: Start
     ) -> Solution:
         variant = self._variant_of(problem)
-        if warm not in get_args(Warm):
-            raise ValueError(f"warm must be one of {', '.join(get_args(Warm))}, not '{warm}'")
+        if warm not in WARM_STARTS:
+            raise ValueError(f"warm must be one of {', '.join(WARM_STARTS)}, not '{warm}'")
         if warm != "none" and previous is None:
             raise ValueError(f"warm is '{warm}', but there is no previous solution")
         if previous is not None and warm in ("primal", "full"):
@@ -270,8 +273,8 @@ class Program:
         else:
             x = self._start(variant, guess or (Guess.from_solution(previous) if previous else None))
         # the result of a solve has passed the test for stationary points
-        from_guess = previous is None and not any(
-            isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values()
+        from_guess = previous is None and (
+            guess is None or not any(isinstance(c, PhaseSolution) for c in guess.phases.values())
         )
         multipliers = previous.iterate if warm == "full" and previous else None
         if warm == "near":
@@ -349,7 +352,7 @@ class Program:
             )
         elif end.status is Status.FAILED:
             remark = f"IPOPT reports {end.stats['return_status']}."
-        elif end.status in WORTH | {Status.DIVERGING, Status.TIME_LIMIT}:
+        elif end.status in WITH_WIDE_DURATIONS:
             remark = wide_durations(variant.problem.phases)
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         facts = {
