@@ -6,7 +6,6 @@ that arrives at that moment is lost, and the program continues.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
 import _thread
 import signal
 import threading
@@ -15,8 +14,6 @@ from contextlib import ContextDecorator
 from types import FrameType, TracebackType
 from typing import Any
 
-# Functions of `_signal` are those of `signal` without conversions of handlers to enumerations: 3 us for each, together
-# 0.03 of a repeated solve of a small program.
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 #: Delay after which a request that would be lost is repeated (s).
 AGAIN = 0.001
@@ -39,17 +36,17 @@ class HostHandlers(ContextDecorator):
     def __enter__(self) -> HostHandlers:
         if threading.current_thread() is threading.main_thread():
             for number in NUMBERS:
-                before = _signal.getsignal(number)
+                before = signal.getsignal(number)
                 if callable(before) and not isinstance(before, _DeferredHandler):
                     self._before[number] = before
-                    _signal.signal(number, _DeferredHandler(before))
+                    signal.signal(number, _DeferredHandler(before))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for number, handler in self._before.items():
-            _signal.signal(number, handler)
+            signal.signal(number, handler)
 
 
 Handler = Callable[[int, FrameType | None], Any]
@@ -109,13 +106,13 @@ class StopRequests:
     def __enter__(self) -> StopRequests:
         if self.possible():
             for number in NUMBERS:
-                before = _signal.getsignal(number)
+                before = signal.getsignal(number)
                 if callable(before):
                     self._before[number] = before, handler_of_host(before)
                 if isinstance(before, _DeferredHandler):
                     before.receiver = self._receive
                 elif callable(before):
-                    _signal.signal(number, self._receive)
+                    signal.signal(number, self._receive)
         return self
 
     def __exit__(
@@ -125,7 +122,7 @@ class StopRequests:
             if isinstance(handler, _DeferredHandler):
                 handler.receiver = None if host is handler.host else host
             else:
-                _signal.signal(number, handler)
+                signal.signal(number, handler)
         if error is None and self._host_error is not None:
             raise self._host_error
 
