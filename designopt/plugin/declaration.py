@@ -317,14 +317,20 @@ def aggregation(name: str, *, version: int, weights: Callable[..., Any] | None =
 
 
 def report_part(
-    name: str, *, version: int, arrays: Sequence[str] = (), lacks: Callable[[Any], str] | None = None
+    name: str,
+    *,
+    version: int,
+    arrays: Sequence[str] = (),
+    lacks: Callable[[Any], str] | None = None,
+    beside_answer: bool = False,
 ) -> Callable[[T], T]:
     """Declare a part of the report: ``f(result, *, settings...)`` that returns a `designopt.report.Section` or None.
 
     Without one of the stored `arrays` of the model it is empty; ``lacks(study)`` returns what else a study lacks for
-    it, in a clause ("" if nothing). A study that names the part is then remarked on before it runs.
+    it, in a clause ("" if nothing). A study that names the part is then remarked on before it runs. With
+    `beside_answer` the recommended design in its first figure stands beside the answer of a study that has the part.
     """
-    return _declare(ReportPlugin, name, version, arrays=tuple(arrays), lacks=lacks)
+    return _declare(ReportPlugin, name, version, arrays=tuple(arrays), lacks=lacks, beside_answer=beside_answer)
 
 
 def exporter(name: str, *, version: int, packages: tuple[str, ...] = (), extra: str = "") -> Callable[[T], T]:

@@ -165,11 +165,12 @@ class AggregationPlugin(Plugin):
 @dataclass(frozen=True)
 class ReportPlugin(Plugin):
     """A part of the report. It draws the `arrays`; `lacks` returns what else a study lacks for it, in a clause, "" if
-    nothing: a note before a run tells of both."""
+    nothing: a note before a run tells of both. Its first figure stands `beside_answer`, also where a front does."""
 
     kind = "report"
     arrays: tuple[str, ...] = ()
     lacks: Callable[[Any], str] | None = None
+    beside_answer: bool = False
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from designopt_knee.parameters import (
     check_geometry,
     check_ranges,
     complete,
+    damper_remarks,
     substitute_remarks,
 )
 from designopt_knee.recorded_leg import check_walk, clearance_remarks, leg_remarks
@@ -191,14 +192,15 @@ class FourBarKnee:
         return [] if least is None else clearance_remarks(self._gait_of({}), self._leg({}), self.swing_window, least)
 
     def design_remarks(self, design: KneeDesign, scenarios: Sequence[KneeConditions]) -> list[str]:
-        """Sentences on a knee that `design` leaves bent at heel strike, in the scenario where it does so most, on a leg
-        that is a substitute, and on walks from a single initial state."""
+        """Sentences on the damper of `design`, on a knee that it leaves bent at heel strike, in the scenario where it
+        does so most, on a leg that is a substitute, and on walks from a single initial state."""
         self.prepare()
         angles = frozenset({"knee_angle", "knee_angle_recorded"})
         answers = self.batch([design] * len(scenarios), scenarios, angles)
         arrays = [answer[1] for answer in answers if not isinstance(answer, Exception)]
         bent = bent_knee_remarks([(a["knee_angle"][0], a["knee_angle_recorded"][0]) for a in arrays])
-        return [*bent, *self._leg_origin(design, scenarios), *([] if self.starts > 1 else [_ONE_START])]
+        damper = damper_remarks(cast(Mapping[str, float], design))
+        return [*damper, *bent, *self._leg_origin(design, scenarios), *([] if self.starts > 1 else [_ONE_START])]
 
     def _leg_origin(self, design: Mapping[str, Any], scenarios: Sequence[KneeConditions]) -> list[str]:
         """A sentence on the values of the leg that are substitutes, and on scenarios that would vary them."""

@@ -27,7 +27,9 @@ class KneeOutputs(TypedDict):
     ]
     rho_best: Annotated[float, Q("", "rho of the best start (rho itself is of the worst)")]
     peak_flexion: Annotated[float, Q("deg", "largest knee angle of a cycle, mean over the analysis window")]
-    peak_error: Annotated[float, Q("deg", "peak_flexion less the recorded peak", usual=(-15.0, 15.0))]
+    peak_error: Annotated[
+        float, Q("deg", "peak_flexion less the recorded peak: negative if the knee bends less", usual=(-15.0, 15.0))
+    ]
     rms_error: Annotated[float, Q("deg", "root mean square difference to the recorded knee angle", usual=(0.0, 5.0))]
     period_n: Annotated[
         float,

@@ -186,6 +186,18 @@ def substitute_remarks(parameter_set: str, overrides: Collection[str], condition
     ]
 
 
+def damper_remarks(design: Mapping[str, float]) -> list[str]:
+    """A sentence on the damper of a design for its builder: stiffness, damping, and the line along which they act."""
+    k = design["stiffness"]
+    c = design["damping"] if "damping" in design else k * design["damping_ratio"]
+    extension = design.get("extension_damping", k * design.get("extension_damping_ratio", c / k))
+    way = "" if extension == c else f" ({extension:.4g} N s/m while it lengthens)"
+    return [
+        f"the damper's k {k:.5g} N/m and c {c:.4g} N s/m{way} are force per change and per rate of its length, between"
+        " the upper body of the knee and link AD; it shortens as the knee bends"
+    ]
+
+
 #: The damper in the equations of motion.
 DAMPER = ("stiffness", "damping", "extension_damping", "quadratic_damping")
 

@@ -12,7 +12,7 @@ from designopt_knee.gait_heads import CYCLE_COLUMNS
 from designopt_knee.linkage import JOINTS, LINKS
 from designopt_knee.model import FourBarKnee, initial_states
 from designopt_knee.outputs import ARRAYS
-from designopt_knee.parameters import PARAMETER_SETS
+from designopt_knee.parameters import PARAMETER_SETS, damper_remarks
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 
@@ -262,13 +262,24 @@ def test_a_walking_speed_of_half_or_twice_that_of_the_standing_foot_is_refused()
 
 def test_a_knee_that_the_recommended_damper_leaves_bent_at_heel_strike_is_a_remark() -> None:
     knee = FourBarKnee(parameter_set="substitute_v2")
-    remark, _, single_start = knee.design_remarks(damper(16000.0, 0.05), [{"hip_hike": 1.001}, {}])
+    _, remark, _, single_start = knee.design_remarks(damper(16000.0, 0.05), [{"hip_hike": 1.001}, {}])
     assert single_start.startswith("the walk of each damper begins at one initial state")
     assert remark.startswith(
         "the knee is bent by 14.3 deg at heel strike, and by 0.2 deg in the recording: a knee that"
     )
     for without in (damper(12103.0, 0.0742), damper(-1.0)):  # the first is recommended by the study knee_damper
-        assert [text[:7] for text in knee.design_remarks(without, [{}])] == ["the leg", "the wal"]
+        assert [text[:7] for text in knee.design_remarks(without, [{}])] == ["the dam", "the leg", "the wal"]
+
+
+def test_the_damping_of_a_recommended_damper_is_in_its_unit_with_the_line_along_which_it_acts() -> None:
+    (remark,) = damper_remarks({"stiffness": 12112.0, "damping_ratio": 0.073})
+    assert remark == (
+        "the damper's k 12112 N/m and c 884.2 N s/m are force per change and per rate of its length, between the upper"
+        " body of the knee and link AD; it shortens as the knee bends"
+    )
+    for extension in ({"extension_damping": 300.0}, {"extension_damping_ratio": 0.03}):
+        (remark,) = damper_remarks({"stiffness": 10000.0, "damping": 500.0, **extension})
+        assert "c 500 N s/m (300 N s/m while it lengthens) are" in remark
 
 
 def test_a_leg_of_substitutes_is_a_remark_with_the_way_to_vary_it() -> None:

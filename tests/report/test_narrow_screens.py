@@ -460,6 +460,43 @@ def test_labels_of_log_axes_do_not_touch_on_a_narrow_screen(
         assert len(browser.execute_script(read)[1]) == len(log_ticks(*bounds, 8))
 
 
+def test_a_legend_of_many_rows_on_a_narrow_screen_leaves_no_gap_above_it(browser: Any, tmp_path: Path) -> None:
+    """Traces that are not drawn have no row, others as many as the legend has."""
+    names = ["recorded ± 5 deg", "best mismatch", "best error", "compromise", "robust (recommended)", "recorded"]
+    data = [{"y": [k, k + 1], "name": name} for k, name in enumerate(names)]
+    data += [{"y": [0, 1], "name": f"hidden {k}", "visible": False} for k in range(4)]
+    axes = {"xaxis": axis("cycle [%]"), "yaxis": axis("angle [deg]")}
+    section = Section("Angles", figures=(Figure("Angle", {"data": data, "layout": layout(**axes)}, height=500),))
+    path = page_of(tmp_path, section)
+    read = """const plot = document.querySelector('.plot'), {top} = plot.getBoundingClientRect();
+        const {t, h} = plot._fullLayout._size;
+        const {top: first, bottom: last} = plot.querySelector('.legend').getBoundingClientRect();
+        return [first - top, last - top, t, h]"""
+    with screen(browser, 420, 900):
+        browser.get(path.as_uri())
+        wait_until(lambda: count(browser, "figure[data-drawn]") == 1, "the figure is drawn")
+        legend_top, legend_bottom, plot_top, plot_height = browser.execute_script(read)
+        assert 0 <= legend_top < 25
+        assert legend_bottom <= plot_top
+        assert plot_height > 330
+
+
+def test_a_title_is_not_broken_at_a_hyphen(browser: Any, tmp_path: Path) -> None:
+    result = grid()
+    study = replace(result.study, title="Stiffness and damping of a four-bar knee's damper <on> a-b")
+    path = tmp_path / "report.html"
+    path.write_text(render(replace(result, study=study), [Section("Angles")]), encoding="utf-8")
+    lines = """return [...document.querySelectorAll('h1 .word')].map(
+        word => [word.textContent, word.getClientRects().length])"""
+    for width in range(320, 521, 20):
+        with screen(browser, width, 900):
+            browser.get(path.as_uri())
+            assert browser.execute_script(lines) == [["four-bar", 1], ["a-b", 1]]
+            height = "return document.querySelector('h1 .word').getBoundingClientRect().height"
+            assert browser.execute_script(height) < 40
+            assert browser.execute_script("return document.querySelector('h1').textContent") == study.title
+
+
 def test_a_legend_above_panels_follows_the_width_of_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
     figure = panels(
         ["hip", "knee", "ankle", "toe"],

@@ -113,6 +113,25 @@ def test_the_figure_of_a_long_answer_keeps_its_height_and_titles_on_its_sheet(br
     assert browser.execute_script("return document.querySelector('.tables').style.zoom") == ""
 
 
+def test_the_figures_of_an_answer_stand_side_by_side_on_paper(browser: Any, tmp_path: Path) -> None:
+    """And one above the other beside it on a screen."""
+    axes = {"xaxis": axis("time [s]"), "yaxis": axis("angle [deg]")}
+    figures = [Figure(title, {"data": [{"y": [1, 2]}], "layout": layout(**axes)}, height=340) for title in "ab"]
+    answer = Section("Overview", findings=("A sentence.",), figures=(*figures,), notes=("To reproduce: the study.",))
+    browser.get(page_of(tmp_path, answer, Section("Record")).as_uri())
+    boxes = """return [...document.querySelectorAll('#overview-1 .main-svg:first-child')].map(
+        plot => {const {left, right, top, bottom} = plot.getBoundingClientRect(); return [left, right, top, bottom]})"""
+    wait_until(lambda: count(browser, "figure[data-drawn]") == 2, "both figures are drawn")
+    (left, _, _, bottom), (left_of_second, _, top_of_second, _) = browser.execute_script(boxes)
+    assert left == left_of_second
+    assert bottom <= top_of_second
+    with paper_layout(browser):
+        (left, right, top, _), (left_of_second, right_of_second, top_of_second, _) = browser.execute_script(boxes)
+    assert right <= left_of_second
+    assert top == top_of_second
+    assert right_of_second - left <= (210 - 2 * 14) / 25.4 * 96
+
+
 def test_a_motion_drawn_to_scale_fills_its_figure_on_paper(browser: Any, tmp_path: Path) -> None:
     """Its slider and buttons leave their room, and its figure is as high as on the screen."""
     line = np.array([[[0.0, 0.0], [0.2, 1.8]], [[0.3, 0.0], [0.5, 1.8]]])

@@ -428,7 +428,9 @@ def test_the_overview_asks_the_question_and_counts() -> None:
     values, limits, short = section.tables
     assert values.rows[:2] == (("width", 12.0, "mm"), ("height", 0.4, "m"))
     assert limits.rows == (("mass", 2.0, "≤ 9", "kg", "78 %"),)
-    assert section.notes[0].startswith("To reproduce: the study with seed ")
+    meanings, reproduce = section.notes
+    assert meanings == "mass: mass of the beam; sag: deflection at the end."
+    assert reproduce.startswith("To reproduce: the study with seed ")
     (figure,) = section.figures
     assert [row[0] for row in short.rows] == ["best mass", "best sag", "compromise (recommended)"]
     assert short.rows[2][1:3] == (2.0, 4.0)

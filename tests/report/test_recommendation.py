@@ -11,7 +11,7 @@ from command import designopt
 from designopt import Quantity, define, open_store
 from designopt.plugin import model, report_part
 from designopt.report import Figure, Section, one_design, summary_table, write_report
-from designopt.report.labels import parameter_text
+from designopt.report.labels import marked_designs, number, parameter_text
 from designopt.report.page.beside_answer import figures_beside_answer
 from designopt.report.page.page import sections
 from designopt.report.parts.answer import recommendation
@@ -24,6 +24,22 @@ from designopt.store.result import Result
 
 def plate(t: Annotated[float, Quantity("mm")], width):
     return {"mass": 8.0 * t * width, "sag": 1e3 / (width * t**3)}
+
+
+class Spring(TypedDict):
+    stiffness: Annotated[float, Quantity("N/mm", "of the spring")]
+
+
+class SpringOutputs(TypedDict):
+    deviation: Annotated[float, Quantity("mm", "less the wanted length")]
+    force: Annotated[float, Quantity("N", "largest force")]
+
+
+@model("meaningful_spring", version=1)
+def meaningful_spring(design: Spring, scenario: Mapping[str, Any]) -> SpringOutputs:
+    """A spring under a load."""
+    stretch = scenario.get("load", 1.0) / design["stiffness"]
+    return {"deviation": stretch - 1.5, "force": design["stiffness"]}
 
 
 def study(**changes):
@@ -263,3 +279,75 @@ def test_the_figure_beside_the_answer_has_short_names_and_its_upper_panel_alone(
     assert figure.plot["layout"]["yaxis"]["domain"] == [0.0, 1.0]
     (below,) = next(section for section in sections(result) if section.title == "Response").figures
     assert below.plot["data"][0]["name"] == "best mass: t 3 mm"
+
+
+def test_a_part_that_stands_beside_answers_shows_the_recommended_design_beside_the_front(tmp_path: Path) -> None:
+    def named(label: str) -> dict[str, Any]:
+        return {"type": "scatter", "x": [0, 1], "y": [0, 1], "name": f"{label}: t 3 mm"}
+
+    @report_part("plain_curve", version=1)
+    def plain_curve(result: Any) -> Section:
+        """A curve of no design."""
+        return Section("Others", figures=(Figure("Curve", {"data": [named("others")], "layout": {}}),))
+
+    @report_part("response_beside", version=1, beside_answer=True)
+    def response_beside(result: Any) -> Section:
+        """A curve of each chosen design, and a measured one."""
+        labels = [*marked_designs(result), "measured"]
+        return Section("Response", figures=(Figure("All", {"data": [*map(named, labels)], "layout": {}}),))
+
+    objectives = [{"minimize": "mass"}, {"minimize": "sag"}]
+    parts = {"plots": [plain_curve, response_beside]}
+    result = study(objectives=objectives, report=parts).run(tmp_path / "two")
+    front, beside = sections(result)[0].figures
+    assert front.title.startswith("The front")
+    assert beside.title == "Response: recommended design"
+    visible_names = [trace["name"] for trace in beside.plot["data"] if trace.get("visible", True)]
+    assert visible_names == [f"{result.recommended()[0]} (recommended)", "measured"]
+    assert len(beside.plot["data"]) == 1 + len(marked_designs(result)) > 3
+    (first,) = sections(study(report=parts).run(tmp_path / "one"))[0].figures  # not the first part of the page
+    assert first.title == "Response: All"
+
+
+def test_what_parameters_and_objectives_mean_stands_with_the_recommended_design(tmp_path: Path) -> None:
+    """The outputs of a computed objective have their values, so that a size shows its sign."""
+    changes: dict[str, Any] = {
+        "model": meaningful_spring,
+        "space": {"stiffness": {"low": 1.0, "high": 3.0}},
+        "objectives": [{"name": "error", "minimize": "abs(deviation)", "unit": "mm"}, {"minimize": "force"}],
+        "constraints": [],
+        "baseline": {"name": "present", "stiffness": 2.0},
+        "solver": {"use": "full_factorial", "levels": 3},
+        "scenarios": [{"name": "all", "load": 1.0}],
+    }
+    result = study(**changes).run(tmp_path / "one")
+    (text,) = recommendation.meanings(result)
+    row = result.recommended()[1]
+    deviation = float(result.outcomes.figures["deviation"][row, 0])
+    assert text == (
+        f"stiffness: of the spring; error: abs(deviation), with deviation {number(deviation)} mm (less the wanted"
+        " length); force: largest force."
+    )
+    assert overview(result).notes[0] == text
+    changes["scenarios"] = [{"name": "all", "load": 1.0}, {"name": "half", "load": 0.5}]
+    changes["space"] = {"stiffness": {"low": 2.0, "high": 3.0}}
+    result = study(**changes).run(tmp_path / "two")
+    ends = sorted(result.outcomes.figures["deviation"][result.recommended()[1]])
+    (text,) = recommendation.meanings(result)
+    assert f"deviation {number(ends[0])} to {number(ends[1])} mm" in text
+
+
+def test_more_meanings_than_a_sheet_has_room_for_are_left_to_the_table_of_the_best_designs(tmp_path: Path) -> None:
+    result = study(
+        model=meaningful_spring,
+        space={"stiffness": [1.0, 3.0]},
+        objectives=[{"name": f"force_{i}", "minimize": f"{i} * force"} for i in range(1, 8)],
+        constraints=[],
+        baseline={"name": "present", "stiffness": 2.0},
+        solver={"use": "full_factorial", "levels": 3},
+    ).run(tmp_path / "s")
+    assert len(recommendation.meanings(result)) == 1
+    assert len(result.problem.objectives) + 1 == recommendation.MEANINGS
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recommendation, "MEANINGS", 7)
+        assert recommendation.meanings(result) == ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from designopt.report.labels import RECOMMENDED, chosen_labels
+from designopt.report.labels import RECOMMENDED, chosen_labels, marked_designs
 from designopt.report.parts.answer import summary
 from designopt.report.parts.motion import trajectories
 from designopt.report.section import Figure, Section
@@ -21,20 +21,23 @@ BESIDE = 560
 LETTERS = 24
 
 
-def figures_beside_answer(result: Result, parts: Sequence[Section], *, motion: bool) -> tuple[Figure, ...]:
+def figures_beside_answer(
+    result: Result, parts: Sequence[Section], *, motion: bool, recommended_alone: bool = False
+) -> tuple[Figure, ...]:
     """The first figure that fits beside the answer, of the `parts` of the subject or, with `motion`, the beginning of
     the trajectories; none if there is none.
 
-    Legends name designs without their values, which stand beside them; long titles of axes are wrapped.
+    Legends name designs without their values, which stand beside them; long titles of axes are wrapped. With
+    `recommended_alone` the other chosen designs are not drawn.
     """
-    names = _names(result)
+    names = _names(result, recommended_alone=recommended_alone)
     for section in parts:
         for figure in section.figures:
             if figure.height <= BESIDE and not figure.width and "frames" not in figure.plot:
                 return (
                     replace(
                         figure,
-                        title=f"{section.title}: {figure.title}",
+                        title=f"{section.title}: {'recommended design' if recommended_alone else figure.title}",
                         note="",
                         height=min(figure.height, summary.HEIGHT),
                         plot=_small(figure.plot, names),
@@ -46,21 +49,24 @@ def figures_beside_answer(result: Result, parts: Sequence[Section], *, motion: b
 
 @dataclass(frozen=True)
 class _Names:
-    """Names in a small legend: `short` of designs that several rules chose, and that of the `recommendation`."""
+    """Names in a small legend: `short` of designs that several rules chose, that of the `recommendation`; the labels
+    of `hidden` designs."""
 
     short: Mapping[str, str]
     recommendation: str
+    hidden: frozenset[str]
 
 
-def _names(result: Result) -> _Names:
+def _names(result: Result, *, recommended_alone: bool) -> _Names:
     """The short name of a design is the label that is recommended, else its first."""
-    recommendation = (result.recommended() or ("", -1))[0]
+    recommendation, recommended_row = result.recommended() or ("", -1)
     short = {
         ", ".join(labels): recommendation if recommendation in labels else labels[0]
         for labels in chosen_labels(result).values()
         if len(labels) > 1
     }
-    return _Names(short, recommendation)
+    hidden = {label for label, row in marked_designs(result).items() if recommended_alone and row != recommended_row}
+    return _Names(short, recommendation, frozenset(hidden))
 
 
 def _small(plot: Mapping[str, Any], names: _Names) -> dict[str, Any]:
@@ -100,10 +106,12 @@ def _upper(plot: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short_name(trace: Mapping[str, Any], names: _Names) -> dict[str, Any]:
-    """The trace with its short name; that of the recommended design lies over the others."""
+    """The trace with its short name; that of the recommended design lies over the others, a hidden one is not drawn."""
     if not isinstance(trace.get("name"), str):
         return dict(trace)
     name = trace["name"].partition(": ")[0]
+    if name in names.hidden:
+        return {**trace, "visible": False}
     label = name.removesuffix(RECOMMENDED)
     mark = name[len(label) :]
     name = names.short.get(label, label)

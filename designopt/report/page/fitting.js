@@ -14,7 +14,9 @@ const {isNarrow, fitFigure, fitAnswer, partTicks, asShown} = (() => {
     if (low) plot.style.height = "225px"; // three on a sheet
     const sheet = printing ? heightOnSheet(figure) : Infinity, tall = parseInt(figure.height) > sheet;
     if (tall) plot.style.height = `${sheet}px`;
-    const width = () => printing ? SHEET_WIDTH : plot.clientWidth;
+    // The figures of the answer stand side by side on paper.
+    const count = element.closest("#overview-1")?.querySelectorAll("figure").length ?? 1, paperWidth = SHEET_WIDTH / count - 7 * (count - 1);
+    const width = () => printing ? paperWidth : plot.clientWidth;
     const maps = narrow && layout.meta?.maps;
     if (maps?.length > 1) stackMaps(layout, plot, maps);
     if (narrow) fitNarrow(shown, width(), plot.clientHeight);
@@ -38,7 +40,7 @@ const {isNarrow, fitFigure, fitAnswer, partTicks, asShown} = (() => {
     fitTitles(layout, width());
     for (const axis of axesOf(layout, "x")) if (axis.type === "log") axis.tickangle ??= 0; // `partTicks` makes room
     // A page of paper: the browser does not ask figures to fit it, and controls leave their room to the plot.
-    if (printing) Object.assign(layout, {width: SHEET_WIDTH, height: plot.clientHeight, updatemenus: [], sliders: []});
+    if (printing) Object.assign(layout, {width: paperWidth, height: plot.clientHeight, updatemenus: [], sliders: []});
     if (tall) fitSheet(shown, sheet);
     // Without a legend, titles of panels or buttons above it, a plot begins below its caption.
     const above = legendRows(shown, plot.clientWidth) || layout.annotations?.length || parallel;
@@ -179,19 +181,16 @@ const {isNarrow, fitFigure, fitAnswer, partTicks, asShown} = (() => {
       eye[letter] *= Math.max(0.6, (needed / (2 * Math.tan(Math.PI / 8)) + extent(unit(forward)) / 2) / Math.hypot(...forward));
   }
 
-  // The widths of the entries of a legend above a plot, and its rows in a figure this wide.
+  // The widths of the entries of a legend above a plot, and its rows in a figure this wide: several have equal columns.
   function legendEntries({data, layout: {legend, showlegend}}) {
     if (showlegend === false || legend?.orientation !== "h") return [];
-    const entries = new Set(data.filter(t => t.name && t.showlegend !== false).map(t => t.name));
+    const entries = new Set(data.filter(t => t.name && t.showlegend !== false && t.visible !== false).map(t => t.name));
     return entries.size < 2 && !data.some(t => t.showlegend) ? [] : [...entries].map(name => 42 + 7 * name.length);
   }
   function legendRows(plot, width) {
-    let rows = 0, used = width;
-    for (const needed of legendEntries(plot)) {
-      if (used + needed > width - 110) [rows, used] = [rows + 1, 0];
-      used += needed;
-    }
-    return rows;
+    const entries = legendEntries(plot), room = width - 110;
+    if (entries.reduce((sum, needed) => sum + needed, 0) <= room) return Math.min(entries.length, 1);
+    return Math.ceil(entries.length / Math.max(1, Math.floor(room / Math.max(...entries))));
   }
 
   // A legend of many rows makes a figure higher on a narrow screen, on paper or beside the answer, so that its plot keeps
@@ -199,8 +198,8 @@ const {isNarrow, fitFigure, fitAnswer, partTicks, asShown} = (() => {
   function fitLegend(element, plot, highest) {
     const rows = legendRows(plot, element.clientWidth);
     if (rows <= 2) return;
-    element.style.height = `${Math.min(element.clientHeight + 27 * (rows - 2), highest)}px`;
-    plot.layout.margin = {...plot.layout.margin, t: Math.max(plot.layout.margin?.t ?? 0, 27 * rows + 16)};
+    element.style.height = `${Math.min(element.clientHeight + 20 * (rows - 2), highest)}px`;
+    plot.layout.margin = {...plot.layout.margin, t: Math.max(plot.layout.margin?.t ?? 0, 20 * rows + 24)};
   }
 
   // Panels of several columns stand in two on a narrow screen; `layout.meta.panels` has their columns, gaps and margins.

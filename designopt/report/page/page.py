@@ -41,7 +41,7 @@ from designopt.report.parts.designs import (
     surrogate,
 )
 from designopt.report.parts.motion import estimation, frames, programs, solving, trajectories
-from designopt.report.section import Section, Table
+from designopt.report.section import Figure, Section, Table
 from designopt.report.terminal import unfinished
 from designopt.store.safe_files import replacing
 
@@ -127,7 +127,7 @@ def sections(result: Result, only: Collection[str] | None = None) -> list[Sectio
     """The sections of the report of `result`, in order, of the parts named `only` if given; empty parts are omitted.
 
     A note that several parts have is in the first of them, several parts without arrays are one. An answer without a
-    front has the first figure of the subject beside it.
+    front has the first figure of the subject beside it, one with a front that of a part that stands beside answers.
     """
     result, notes = result.in_stated_units, set[str]()
     parts: list[tuple[str, Section]] = []
@@ -143,14 +143,27 @@ def sections(result: Result, only: Collection[str] | None = None) -> list[Sectio
         first = next(k for k, (_, section) in enumerate(parts) if section.needs)
         parts[first] = ("", all_missing(empty))
     return [
-        replace(
-            section, figures=figures_beside_answer(result, _of_subject(parts), motion="trajectories" in dict(parts))
-        )
-        if name == "overview" and section.tables and not section.figures
+        replace(section, figures=_beside_answer(result, section.figures, parts))
+        if name == "overview" and section.tables
         else section
         for name, section in parts
         if len(empty) < 2 or not section.needs
     ]
+
+
+def _beside_answer(
+    result: Result, front: tuple[Figure, ...], parts: Sequence[tuple[str, Section]]
+) -> tuple[Figure, ...]:
+    """The `front`, if any, and a figure of the subject."""
+    section_of = {name: section for name, section in parts if section.figures}
+    plugins = [use.plugin for use in result.study.plots]
+    plugins += [find("report", name) for name in result.problem.model.plugin.plots if name in section_of]
+    sections_beside = [
+        section_of[plugin.name] for plugin in plugins if plugin.beside_answer and plugin.name in section_of
+    ]
+    if front:
+        return (*front, *figures_beside_answer(result, sections_beside, motion=False, recommended_alone=True))
+    return figures_beside_answer(result, [*sections_beside, *_of_subject(parts)], motion="trajectories" in dict(parts))
 
 
 def subject_sections(result: Result) -> list[Section]:
@@ -258,7 +271,7 @@ def page(
     It is self-contained, or loads only plotly.js from the address `plotly` of a server.
     """
     from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     resources = files("designopt.report.page")
     packing = Packing()
@@ -270,6 +283,7 @@ def page(
         "csv": csv_link,
         "without_empty_columns": without_empty_columns,
         "in_two_lines": _in_two_lines,
+        "whole_words": lambda text: Markup(_HYPHENATED.sub(r'<span class="word">\g<0></span>', str(escape(text)))),
         "kept": lambda figure, name: packing.add(figure_data(figure, name)),
         "json": lambda data: Markup(script_json(data)),  # it contains no "<"
         "paragraphs": lambda text: [p for p in re.split(r"\n\s*\n", text) if p.strip()],
@@ -298,6 +312,10 @@ _OF_MAPS = (
     re.compile(r"(\.exports=)'(?:[^'\\]|\\.){100000,}'(?=\}\))", re.DOTALL),
     re.compile(r"(\.textContent=)'\.maplibregl-(?:[^'\\]|\\.)*'", re.DOTALL),
 )
+
+
+#: A word with hyphens, which a title does not break there.
+_HYPHENATED = re.compile(r"\w+(?:-\w+)+")
 
 
 @functools.cache

@@ -149,7 +149,7 @@ def scenario_table(
 _ANGLES = ("phase", "knee_angle", "knee_angle_recorded")
 
 
-@report_part("knee_angle", version=1, arrays=_ANGLES)
+@report_part("knee_angle", version=1, arrays=_ANGLES, beside_answer=True)
 def knee_angle(
     result: Result, *, band: Annotated[float, Quantity("deg", "half the width of the healthy band", gt=0)] = 5.0
 ) -> Section | None:

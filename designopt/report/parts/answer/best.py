@@ -48,7 +48,7 @@ def best(result: Result) -> Section | None:
     if not rows_by_label:
         return Section("Best designs", introduction=without_feasible(result))
     values_by_name = design_rows(result, rows_by_label)
-    rows = [(name, *values, _meaning(result, name)) for name, values in values_by_name]
+    rows = [(name, *values, meaning(result, name)) for name, values in values_by_name]
     row_digits = tuple(
         max(parameter_digits(result, p.name, value) for value in values)
         for p, (_, values) in zip(result.problem.space.parameters, values_by_name, strict=False)
@@ -107,7 +107,7 @@ def best(result: Result) -> Section | None:
     )
 
 
-def _meaning(result: Result, label: str) -> str:
+def meaning(result: Result, label: str) -> str:
     """The meaning of the parameter or output of a row, as the model declares it, or that of an objective or limit."""
     problem, name = result.problem, re.split(r" [\[(]", label)[0]
     if " (" in label:

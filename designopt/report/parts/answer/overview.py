@@ -109,7 +109,7 @@ def overview(result: Result) -> Section:
         tables=(*recommendation.tables(result), *((table,) if table is not None else ())),
         facts=tuple(facts),
         findings=tuple(findings),
-        notes=(recommendation.reproduce(result),) if len(outcomes) else (),
+        notes=(*recommendation.meanings(result), recommendation.reproduce(result)) if len(outcomes) else (),
     )
 
 

@@ -12,6 +12,8 @@ from designopt.counts import percent
 from designopt.report.labels import (
     answer_digits,
     baseline_label,
+    displayed_figures,
+    figure_meaning,
     limited_values,
     listed,
     motion_of_program,
@@ -21,6 +23,7 @@ from designopt.report.labels import (
     recompute,
     tolerances_in_use,
 )
+from designopt.report.parts.answer import best
 from designopt.report.parts.designs.scenarios import values_in_scenarios
 from designopt.report.section import Table, with_a_value
 from designopt.store.errors import budget_option
@@ -28,10 +31,12 @@ from designopt.store.provenance import versions
 from designopt.store.result import Result
 from designopt.store.views.activity import NEAR
 from designopt.store.views.table import stated_constraints
-from designopt.study.study import StudyConstraint, Tolerance
+from designopt.study.study import Objective, StudyConstraint, Tolerance
 
 #: Most scenarios in the table of a result.
 SCENARIOS = 8
+#: Most parameters and objectives whose meanings stand with the answer.
+MEANINGS = 8
 #: Change of an objective that is none.
 _SAME = 0.0005
 
@@ -193,6 +198,32 @@ def _in_words(side: tuple[StudyConstraint, str, float, float, float]) -> str:
     """A limit with the value of the recommended design."""
     c, sign, limit, value, _ = side
     return f"{c.name} ({number(value)} {sign} {number(limit)} {c.unit}".rstrip() + ")"
+
+
+def meanings(result: Result) -> tuple[str, ...]:
+    """A sentence on what the parameters and objectives of the recommended design mean, with the values of the outputs
+    from which an objective is computed; none for more than `MEANINGS`, which the part `best` has in its table."""
+    recommendation, problem = result.recommended(), result.problem
+    if recommendation is None or len(problem.space.free) + len(problem.objectives) > MEANINGS:
+        return ()
+    texts = {p.name: best.meaning(result, p.name) for p in problem.space.free}
+    texts |= {o.name: _of_objective(result, recommendation[1], o) for o in problem.objectives}
+    clauses = [f"{name}: {text}" for name, text in texts.items() if text]
+    return (f"{'; '.join(clauses)}.",) if clauses else ()
+
+
+def _of_objective(result: Result, row: int, o: Objective) -> str:
+    """``abs(error), with error -5.3 deg (peak less the recorded one)``; the meaning alone of an output."""
+    names = dict.fromkeys(name for name, _, _ in o.expression.uses() if name in result.outcomes.figures)
+    if o.expression.text in names:
+        return figure_meaning(result.problem, o.expression.text)
+    outputs = []
+    for name in names:
+        unit, values = displayed_figures(result)[name]
+        ends = dict.fromkeys(number(float(end)) for end in (values[row].min(), values[row].max()))
+        text = f"{name} {' to '.join(ends)} {unit}".rstrip()
+        outputs.append(f"{text} ({about})" if (about := figure_meaning(result.problem, name)) else text)
+    return f"{o.expression.text}, with {listed(outputs)}" if outputs else o.expression.text
 
 
 def reproduce(result: Result) -> str:
