@@ -178,7 +178,7 @@ def substitute_remarks(parameter_set: str, overrides: Collection[str], condition
     way = (
         ""
         if {*conditions} & {*values}
-        else "; scenarios vary leg, hip and walk: docs/four_bar_knee.md, step 5 of a gait"
+        else "; scenarios or 'report: {validate: ...}' vary leg, hip and walk: docs/four_bar_knee.md, step 5 of a gait"
     )
     return [
         f"the leg is a substitute: {extent} its {len(substitutes)} lengths, masses and levers are those of"

@@ -287,7 +287,7 @@ def test_a_leg_of_substitutes_is_a_remark_with_the_way_to_vary_it() -> None:
     (remark,) = branch.design_remarks({"damping_ratio": 0.05, "shank_length": 0.45}, [{}])
     assert remark == (
         "the leg is a substitute: 20 of its 22 lengths, masses and levers are those of substitute_v1, not a person's;"
-        " scenarios vary leg, hip and walk: docs/four_bar_knee.md, step 5 of a gait"
+        " scenarios or 'report: {validate: ...}' vary leg, hip and walk: docs/four_bar_knee.md, step 5 of a gait"
     )
     (remark,) = FourBarKneeBranch().design_remarks({"damping_ratio": 0.05}, [{}, {"hip_hike": 0.995}])
     assert remark.endswith("all its 22 lengths, masses and levers are those of substitute_v1, not a person's")

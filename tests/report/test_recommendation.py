@@ -301,7 +301,7 @@ def test_a_part_that_stands_beside_answers_shows_the_recommended_design_beside_t
     result = study(objectives=objectives, report=parts).run(tmp_path / "two")
     front, beside = sections(result)[0].figures
     assert front.title.startswith("The front")
-    assert beside.title == "Response: recommended design"
+    assert beside.title == "Response"
     visible_names = [trace["name"] for trace in beside.plot["data"] if trace.get("visible", True)]
     assert visible_names == [f"{result.recommended()[0]} (recommended)", "measured"]
     assert len(beside.plot["data"]) == 1 + len(marked_designs(result)) > 3

@@ -185,7 +185,8 @@ def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limit
     feasible_neighbours, _ = result.tolerated().within_limits(3)
     lead = f"robust: a 0.5 gives f0 0.25 and f1 0.5; 16 of 16 neighbours within the tolerances satisfy the limits, \
 where nearest to f1 0.1 keeps them in {feasible_neighbours} of 16 \
-(neighbours vary the parameters alone, not settings and data of the model, as scenarios do)"
+(neighbours vary the parameters alone, not settings and data of the model, as scenarios or \
+'report: {{validate: ...}}' do)"
     assert summary_table(result).splitlines()[0] == f"the recommended design is {lead}"
     assert overview(result).findings[0] == f"The recommended design is {lead}."
     command = f"designopt show '{result.path}/best f1'"

@@ -8,6 +8,8 @@ import pytest
 from run_cases import dump, listed, make_study, stopping, use
 
 from designopt.plugin import Diverged, Use, model
+from designopt.report.parts.answer.overview import overview
+from designopt.report.parts.answer.validation import ONE_BY_ONE, recommended_by_scenario
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted
 from designopt.store.result import Result
@@ -80,6 +82,21 @@ def test_objectives_quantiles_and_limits_are_those_of_each_scenario_by_itself(tm
     assert validated.feasible_share.tolist() == pytest.approx((height <= 0.5).mean(axis=1).tolist())
     assert 0.0 < validated.feasible_share.min() < 1.0
     assert (validated.statuses == "ok").all()
+
+
+def test_few_scenarios_stand_one_by_one_with_the_recommended_design(tmp_path):
+    result = run_study(study(), tmp_path / "s")
+    row, validated = result.recommended()[1], result.validation()
+    i = validated.rows.tolist().index(row)
+    (table,) = recommended_by_scenario(result)
+    assert table.columns == ("", "in the study", "v0", "v1", "v2")
+    assert [line[0] for line in table.rows] == ["f0 (minimize)", "f1 (minimize)"]
+    assert [line[1] for line in table.rows] == result.outcomes.objectives[row].tolist()
+    assert [list(line[2:]) for line in table.rows] == validated.objectives[i].tolist()
+    assert table in overview(result).tables
+    many = Validation(scenarios(*({"shift": 0.1 * k} for k in range(ONE_BY_ONE + 1))), (0.5,))
+    assert recommended_by_scenario(run_study(study(validate=many), tmp_path / "many")) == ()
+    assert recommended_by_scenario(run_study(study(validate=None), tmp_path / "none")) == ()
 
 
 def test_maximised_objectives_are_shown_in_their_own_direction(tmp_path):

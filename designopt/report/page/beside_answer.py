@@ -37,7 +37,7 @@ def figures_beside_answer(
                 return (
                     replace(
                         figure,
-                        title=f"{section.title}: {'recommended design' if recommended_alone else figure.title}",
+                        title=section.title if recommended_alone else f"{section.title}: {figure.title}",
                         note="",
                         height=min(figure.height, summary.HEIGHT),
                         plot=_small(figure.plot, names),

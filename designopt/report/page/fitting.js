@@ -48,6 +48,7 @@ const {isNarrow, fitFigure, fitAnswer, partTicks, asShown} = (() => {
     // Text in low figures is as small as that around them; a title of a panel needs room above it.
     if (low) {
       Object.assign(layout.template.layout.font, {size: 11});
+      if (count > 1) Object.assign(layout.template.layout.xaxis.title, {standoff: 4, font: {size: 11}}); // of all axes
       layout.margin = {...layout.margin, t: layout.annotations?.some(note => !note.showarrow) ? 26 : 10, b: 30};
     }
   }
@@ -308,7 +309,7 @@ const {isNarrow, fitFigure, fitAnswer, partTicks, asShown} = (() => {
   // The figure of the answer takes what its words and tables leave of a page; where that is too little they shrink.
   function fitAnswer() {
     const answer = document.getElementById("overview-1");
-    const [least, most] = [210, 320], others = answer ? [...answer.children].filter(e => e.matches(".words, .tables, .note")) : [];
+    const several = answer?.querySelectorAll("figure").length > 1, [least, most] = [several ? 190 : 210, 320], others = answer ? [...answer.children].filter(e => e.matches(".words, .tables, .note")) : [];
     const left = () => SHEET_HEIGHT - answer.getBoundingClientRect().bottom + document.querySelector("main").getBoundingClientRect().top;
     for (const element of others) element.style.zoom = "";
     root.style.setProperty("--paper-height", `${least}px`);

@@ -27,7 +27,7 @@ from designopt.report.parts.answer.tolerances import (
     unknown_robustness,
 )
 from designopt.report.parts.answer.unfinished_search import constant_objectives, search_to_continue
-from designopt.report.parts.answer.validation import rarely_valid
+from designopt.report.parts.answer.validation import rarely_valid, recommended_by_scenario
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -106,7 +106,11 @@ def overview(result: Result) -> Section:
         title="Overview",
         introduction="\n\n".join(filter(None, [study.description, _question(result)])),
         figures=(front_figure,) if front_figure is not None else (),
-        tables=(*recommendation.tables(result), *((table,) if table is not None else ())),
+        tables=(
+            *recommendation.tables(result),
+            *((table,) if table is not None else ()),
+            *recommended_by_scenario(result),
+        ),
         facts=tuple(facts),
         findings=tuple(findings),
         notes=(*recommendation.meanings(result), recommendation.reproduce(result)) if len(outcomes) else (),

@@ -65,7 +65,10 @@ def recommendation_clause(result: Result) -> str:
         shares = f"{within_limits[0]} of {within_limits[1]} neighbours within the tolerances{assumed_size(result)}"
         text += f"; {shares} satisfy the limits{_instead(result)}"
         if len(result.problem.scenarios) == 1 and result.study.validate is None:
-            text += " (neighbours vary the parameters alone, not settings and data of the model, as scenarios do)"
+            text += (
+                " (neighbours vary the parameters alone, not settings and data of the model, as scenarios or 'report:"
+                " {validate: ...}' do)"
+            )
     return text
 
 

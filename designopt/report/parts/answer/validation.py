@@ -20,6 +20,8 @@ from designopt.store.views.tolerances import ENOUGH
 
 #: Distance of outliers from all boxes, in their range, beyond which they are initially outside of the figure.
 FAR = 1.0
+#: Most validation scenarios that stand one by one with the recommended design.
+ONE_BY_ONE = 8
 #: Maximum number of drawn scenarios per design; quantiles use all.
 DRAWN = 2000
 
@@ -110,6 +112,21 @@ def feasible_shares(result: Result) -> dict[str, Callable[[int], str]]:
         )
         columns["validation feasible"] = lambda row: shares.get(row, "–")
     return columns
+
+
+def recommended_by_scenario(result: Result) -> tuple[Table, ...]:
+    """The objectives of the recommended design in the study and in each validation scenario; none of more than
+    `ONE_BY_ONE`."""
+    recommendation, validation_results, validate = result.recommended(), result.validation(), result.study.validate
+    if recommendation is None or validation_results is None or validate is None:
+        return ()
+    indices = np.flatnonzero(validation_results.rows == recommendation[1])
+    if not len(indices) or len(validate.scenarios) > ONE_BY_ONE:
+        return ()
+    values = np.c_[objective_values(result)[recommendation[1]], validation_results.objectives[indices[0]]]
+    head = ("", "in the study", *(scenario.name for scenario in validate.scenarios))
+    rows = tuple((name, *line) for name, line in zip(objective_labels(result.problem), values.tolist(), strict=True))
+    return (Table("Recommended design in the validation scenarios", head, rows),)
 
 
 def rarely_valid(result: Result) -> list[str]:
