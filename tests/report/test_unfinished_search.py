@@ -132,9 +132,16 @@ def test_a_wide_range_without_a_design_of_the_front_is_named(tmp_path: Path) -> 
     objectives = {"objectives": [{"minimize": "mass"}, {"maximize": "-deflection", "name": "rise"}]}
     with_gap = searched(tmp_path / "gap", [*low, *high], 16, **objectives)
     clause = "no design of the front lies between mass 1.3 and 1.7 and rise -1.7 and -1.3: "
-    clause += "the front has a gap there, or the search has not reached it; a larger budget may tell"
+    clause += "the front has a gap there, or the search has not reached it; search rise alone with the further limit "
+    clause += "{of: mass, max: 1.5} (a gap if nothing is clearly better than -1.7), or continue with "
+    clause += f"{resume_command(with_gap.path)} --budget 32"
     assert gap_in_front(with_gap) == [clause]
     assert f"note: {clause}" in summary_table(with_gap)
+    scenarios = [{"name": "calm"}, {"name": "storm"}]
+    objectives = {"objectives": [{"maximize": "-deflection", "name": "rise", "over": "mean"}, {"minimize": "mass"}]}
+    (clause,) = gap_in_front(searched(tmp_path / "mean", [*low, *high], 16, **objectives, scenarios=scenarios))
+    limit = "{of: -deflection, min: -1.5, over: mean} (a gap if nothing is clearly better than 1.7)"
+    assert f"search mass alone with the further limit {limit}" in clause
     assert gap_in_front(searched(tmp_path / "even", np.linspace(0.0, 1.0, 16), 16, **objectives)) == []
     assert gap_in_front(searched(tmp_path / "few", [0.0, 0.1, 0.9, 1.0], 4, **objectives)) == []
 

@@ -189,7 +189,8 @@ def better_neighbour(result: Result) -> list[str]:
 
 
 def gap_in_front(result: Result) -> list[str]:
-    """A clause if a wide range of both objectives lies between two successive designs of the front."""
+    """A clause if a wide range of both objectives lies between two successive designs of the front, with the search
+    that tells whether the front has a gap there."""
     objectives, front = result.problem.objectives, result.front()
     if len(objectives) != 2 or len(front) < _MIN_FRONT:
         return []
@@ -206,9 +207,18 @@ def gap_in_front(result: Result) -> list[str]:
             objectives, (sorted(o.sign * values[widest : widest + 2, j]) for j, o in enumerate(objectives)), strict=True
         )
     ]
+    first, second = objectives
+    middle = first.sign * float(values[widest : widest + 2, 0].mean())
+    over = first.over.plugin.name
+    limit = f"of: {first.expression.text}, {'max' if first.sign > 0 else 'min'}: {number(middle)} {first.unit}".rstrip()
+    limit += f", over: {over}" if over != "worst" and len(result.problem.scenarios) > 1 else ""
+    value = f"{number(second.sign * float(values[widest, 1]))} {second.unit}".rstrip()
+    budget = _spent_budget(result)
+    continuation = "" if budget is None or result.made_elsewhere else f", or {_with_twice(result, budget)}"
     return [
         f"no design of the front lies between {listed(ends)}: the front has a gap there, or the search has not reached"
-        " it; a larger budget may tell"
+        f" it; search {second.name} alone with the further limit {{{limit}}} (a gap if nothing is clearly better than"
+        f" {value}){continuation}"
     ]
 
 
