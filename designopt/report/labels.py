@@ -121,6 +121,40 @@ def motion_of_program(result: Result, row: int) -> str:
     return f"its program found {number(value, answer_digits(result))} {result.problem.objectives[0].unit}".rstrip()
 
 
+def difference_from_program(result: Result, row: int) -> str:
+    """A clause if the model evaluates the design of the best program on a mesh of its own, and shown digits differ from
+    those of the program, with the figure that differs most; "" otherwise, or where `motion_of_program` has one."""
+    stored, best, problem = result.stored or result, result.best_program(), result.problem
+    if best is None or stored.original is not None or motion_of_program(result, row):
+        return ""
+    design = stored.problem.space.values(stored.outcomes.X[row].tolist())
+    if (stored.best_program() or best).optimum != design or problem.model.plugin.takes_options:
+        return ""
+    objective, digits, scales = problem.objectives[0], answer_digits(result), display_scales(result)
+    pairs = {
+        objective.name: (float(objective_values(result)[row, 0]), best.figures["program(objective)"], objective.unit)
+    }
+    for name, (unit, values) in displayed_figures(result).items() if len(problem.scenarios) == 1 else ():
+        if name in best.figures:
+            pairs.setdefault(name, (float(values[row, 0]), scales[name][0] * best.figures[name], unit))
+    apart = {
+        name: abs(value - in_program) / max(abs(value), abs(in_program))
+        for name, (value, in_program, _) in pairs.items()
+        if number(value, digits) != number(in_program, digits)
+    }
+    if not apart:
+        return ""
+    name = max(apart, key=apart.__getitem__)
+    value, in_program, unit = pairs[name]
+    error = best.figures.get("program(error_estimate)")
+    return (
+        f"values are those of the model's evaluation, which has a mesh of its own: {name} {number(value, digits)} is"
+        f" {number(in_program, digits)} {unit}".rstrip()
+        + " in the program of the solver"
+        + ("" if error is None else f" (error estimate {error:.1e})")
+    )
+
+
 def _trim(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from designopt import define
 from designopt.plugin import load_file
+from designopt.report.labels import difference_from_program, motion_of_program
+from designopt.report.parts.answer import recommendation
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.motion.programs import programs
@@ -51,13 +53,22 @@ class LimitedBlock:
 """
 
 
-def result_of(folder: Path, force: float) -> Any:
+#: The same, but evaluated on a coarse mesh of its own.
+COARSE = (
+    MODEL.replace('"limited_block"', '"coarse_block"')
+    .replace("Integral, Phase", "Integral, Options, Phase")
+    .replace("    def trajectory_problem", "    own_options = True\n\n    def trajectory_problem")
+    .replace("scenario), design)", "scenario), design, Options(intervals=4))")
+)
+
+
+def result_of(folder: Path, force: float, *, model: str = MODEL) -> Any:
     file = folder / "limited_block.py"
-    file.write_text(MODEL)
+    file.write_text(model)
     load_file(str(file), file.read_bytes())
     study = define(
         study="moved",
-        model={"use": "limited_block"},
+        model={"use": "coarse_block" if model == COARSE else "limited_block"},
         scenarios=[{"name": "level", "force": force}],
         objectives=[{"name": "effort", "minimize": "effort"}],
         execution={"executor": "serial"},
@@ -105,3 +116,23 @@ def test_an_objective_that_is_one_output_has_its_meaning_and_its_question(tmp_pa
     assert "How small can effort of moved be?" in overview(result).introduction
     table = best(result).tables[0]
     assert ("effort [m^2/s^3] (minimize)", "integral of the squared force") in [(r[0], r[-1]) for r in table.rows]
+
+
+def test_values_of_a_coarser_mesh_than_that_of_the_program_are_named_beside_their_tables(tmp_path: Path) -> None:
+    result = result_of(tmp_path, 5.0, model=COARSE)
+    (value,), program = result.outcomes.objectives[0], result.best_program()
+    motion = "its program found 12.0908"
+    assert (f"{value:.4f}", motion_of_program(result, 0)[: len(motion)]) == ("12.1111", motion)
+    assert difference_from_program(result, 0) == ""  # it is said already
+    result.__dict__["better_motions"] = {}
+    clause = (
+        "values are those of the model's evaluation, which has a mesh of its own: effort 12.1111 is 12.0908"
+        " m^2/s^3 in the program of the solver (error estimate 1.2e-05)"
+    )
+    assert difference_from_program(result, 0) == clause
+    assert f"The {clause}." in [table.note for table in recommendation.tables(result)]
+    assert f"The {clause}." == best(result).tables[0].note
+    program.figures.update({"program(objective)": value * (1 + 1e-7), "effort": value * (1 - 1e-7)})
+    assert difference_from_program(result, 0) == ""
+    (tmp_path / "shared").mkdir()
+    assert difference_from_program(result_of(tmp_path / "shared", 5.0), 0) == ""

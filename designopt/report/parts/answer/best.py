@@ -12,6 +12,7 @@ from designopt.report.labels import (
     baseline_label,
     chosen_once,
     design_rows,
+    difference_from_program,
     figure_meaning,
     listed,
     motion_of_program,
@@ -82,6 +83,8 @@ def best(result: Result) -> Section | None:
     row_count = len(result.problem.space.parameters) + len(result.problem.objectives)
     row_count += len(stated_constraints(result.problem))
     arrays = first_of(list(result.problem.model.plugin.arrays), 4)
+    clauses = [difference_from_program(result, row) for row in rows_by_label.values()]
+    note = next((f"The {clause}." for clause in clauses if clause), "")
     commands = Table(
         "Commands to recompute them",
         ("design", "row", "command"),
@@ -98,6 +101,7 @@ def best(result: Result) -> Section | None:
                 head,
                 tuple(rows),
                 visible_rows=200,
+                note=note,
                 digits=answer_digits(result),
                 row_digits=row_digits,
                 folded_from=max(row_count, UNFOLDED),

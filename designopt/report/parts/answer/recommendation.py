@@ -12,6 +12,7 @@ from designopt.counts import percent
 from designopt.report.labels import (
     answer_digits,
     baseline_label,
+    difference_from_program,
     displayed_figures,
     figure_meaning,
     limited_values,
@@ -92,6 +93,7 @@ def _values(result: Result, label: str, row: int) -> Table:
     kept_rows = tuple(tuple(line[k] for k in columns) for line in rows)
     notes = ["In brackets: the change from this design to the recommended one."] if baseline else []
     notes += [f"A better motion is known: {motion}."] if (motion := motion_of_program(result, row)) else []
+    notes += [f"The {clause}."] if (clause := difference_from_program(result, row)) else []
     head = [head[k] for k in columns]
     title = "Recommended design" if problem.space.free else "Result"
     return Table(
