@@ -124,11 +124,11 @@ def motion_of_program(result: Result, row: int) -> str:
 def difference_from_program(result: Result, row: int) -> str:
     """A clause if the model evaluates the design of the best program on a mesh of its own, and shown digits differ from
     those of the program, with the figure that differs most; "" otherwise, or where `motion_of_program` has one."""
-    stored, best, problem = result.stored or result, result.best_program(), result.problem
-    if best is None or stored.original is not None or motion_of_program(result, row):
+    source, best, problem = result.stored or result, result.best_program(), result.problem
+    if best is None or source.original is not None or motion_of_program(result, row):
         return ""
-    design = stored.problem.space.values(stored.outcomes.X[row].tolist())
-    if (stored.best_program() or best).optimum != design or problem.model.plugin.takes_options:
+    design = source.problem.space.values(source.outcomes.X[row].tolist())
+    if (source.best_program() or best).optimum != design or problem.model.plugin.takes_options:
         return ""
     objective, digits, scales = problem.objectives[0], answer_digits(result), display_scales(result)
     pairs = {
