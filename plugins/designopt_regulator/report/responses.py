@@ -26,6 +26,8 @@ Regulated = TrackedVehicle | LinearLoop
 DRAWN = 12
 #: Ratio to the shortest run beyond which the end of a run is initially outside of the figure.
 _LONGER = 4.0
+#: Settling times of the slowest design after which a figure of the step of the set-point alone ends.
+_SETTLING_TIMES = 2.0
 #: Domains of the panels of the value and of the command; between them stand the names of events.
 _ABOVE, _BELOW = (0.4, 1.0), (0.0, 0.34)
 #: A legend names a design by at most this many parameters.
@@ -135,7 +137,9 @@ def step_responses(result: Result) -> Section | None:
             notes=reservations(result, model),
         )
     figures = [fit.figure] if fit else []
+    until = _until_settled(result, model, designs)
     for signal in signals:
+        figures += [_by_scenario(result, model, signal, designs, arrays_of, until)] if until else []
         figures.append(_by_scenario(result, model, signal, designs, arrays_of))
         if len(scenario_numbers) > 1:
             figures.append(_by_design(result, model, signal, designs, arrays_of))
@@ -216,15 +220,20 @@ def _findings(
 
 
 def _by_scenario(
-    result: Result, model: Regulated, signal: DrawnSignal, designs: Mapping[str, int], arrays_of: Kept
+    result: Result,
+    model: Regulated,
+    signal: DrawnSignal,
+    designs: Mapping[str, int],
+    arrays_of: Kept,
+    until: float | None = None,
 ) -> Figure:
-    """All designs in one scenario, which the reader selects."""
+    """All designs in one scenario, which the reader selects, `until` a time (s) if any."""
     names = {plain(f"{label}: {design_words(result, row)}"): row for label, row in designs.items()}
     plots = [
         _traces(model, signal, [(name, arrays_of.get((row, s))) for name, row in names.items()])
         for s in range(min(len(result.problem.scenarios), DRAWN))
     ]
-    return _figure(f"Chosen designs: {signal.name}", model, signal, plots, scenario_choice(result))
+    return _figure(f"Chosen designs: {signal.name}", model, signal, plots, scenario_choice(result), until)
 
 
 def _by_design(
@@ -245,6 +254,7 @@ def _figure(
     signal: DrawnSignal,
     plots: Sequence[list[Trace]],
     choices: Mapping[str, Sequence[str]],
+    until: float | None = None,
 ) -> Figure:
     marks = [
         {"type": "line", "x0": t, "x1": t, "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
@@ -262,7 +272,19 @@ def _figure(
         "yaxis2": axis(with_unit("command", plain(signal.command_unit)), domain=[*_BELOW]),
     }
     ends = [_beginning(traces) for traces in plots]
-    last = max((total for until, total in ends if total > until), default=None)
+    last = max((total for end, total in ends if total > end), default=None)
+    if until is not None:
+        (load_at, _), horizon = _events(model)[0], max(total for _, total in ends)
+        return selected(
+            f"{title} until it has settled",
+            choices,
+            plots.__getitem__,
+            layout(**axes),
+            view=lambda k: {"xaxis": {"range": [0.0, until]}},
+            note=f"Drawn until {number(until, 3)} s, {number(_SETTLING_TIMES)} times the longest settling time; the"
+            f" load comes at {number(load_at, 3)} s, the horizon is {number(horizon, 3)} s (next figure).",
+            height=560,
+        )
     return selected(
         title,
         choices,
@@ -273,6 +295,16 @@ def _figure(
         hint="" if last is None else "A double click shows all of the slow runs.",
         height=560,
     )
+
+
+def _until_settled(result: Result, model: Regulated, designs: Mapping[str, int]) -> float | None:
+    """The time (s) until which to draw the step of the set-point alone, if it is at most half of that before the load
+    of a sampled loop comes; else None."""
+    settling = result.outcomes.figures.get("settling")
+    if settling is None or not isinstance(model, LinearLoop) or not (events := _events(model)):
+        return None
+    until = _SETTLING_TIMES * float(settling[[*designs.values()], :DRAWN].max())
+    return until if 0.0 < until <= 0.5 * events[0][0] else None
 
 
 def _beginning(traces: Sequence[Trace]) -> tuple[float, float]:

@@ -246,6 +246,25 @@ def test_a_slow_design_does_not_press_the_others_together(tmp_path: Path) -> Non
     assert "double click" in chart.hint
 
 
+def test_a_step_that_settles_long_before_the_load_comes_has_a_figure_of_its_time(tmp_path: Path) -> None:
+    def sampled(horizon: str) -> dict[str, Any]:
+        settings = {"sample_time": "0.1 s", "horizon": horizon}
+        return {**LINEAR, "model": {**LINEAR["model"], **settings}}
+
+    result = run(tmp_path, sampled("200 s"))
+    settling = max(float(result.outcomes.figures["settling"][row, 0]) for row in result.chosen().values())
+    until, chart, *_ = step_responses(result).figures  # type: ignore[union-attr]
+    assert (until.title, chart.title) == ("Chosen designs: output until it has settled", "Chosen designs: output")
+    assert until.plot["layout"]["xaxis"]["range"] == [0.0, 2.0 * settling]
+    assert until.note.endswith(
+        "2 times the longest settling time; the load comes at 100 s, the horizon is 200 s (next figure)."
+    )
+    assert trace(until.plot, "best iae")["x"][-1] == 200.0  # all points, for files
+    assert chart.plot["layout"]["xaxis"]["range"] == [0.0, 200.0]
+    short = run(tmp_path / "short", sampled("60 s"))
+    assert [f.title for f in step_responses(short).figures] == ["Chosen designs: output"]  # type: ignore[union-attr]
+
+
 def test_runs_of_similar_length_are_drawn_to_their_end(course: Result) -> None:
     chart = figure(step_responses(course), "Chosen designs: course")
     assert chart.variants[(1,)]["layout"]["xaxis"]["range"] == chart.plot["layout"]["xaxis"]["range"] == [0.0, 8.0]
