@@ -293,23 +293,49 @@ def test_the_structure_of_the_first_program_is_a_map_with_names(solutions):
     ]
 
 
-@pytest.fixture(scope="module")
-def detour():
-    """A point that goes from (0, 0) over (1, 1) to (2, 0), in two phases that follow each other."""
+def detour_of(duration):
+    """A point that goes from (0, 0) over (1, 1) to (2, 0), in two phases of the `duration` (s) that follow each
+    other."""
     x, y, u, w = (ca.SX.sym(name) for name in "xyuw")
     point = System.from_expressions(
         "point", states=[(Variable("x", "m"), x, u), (Variable("y", "m"), y, w)],
         controls=[(Variable("u", "m/s"), u), (Variable("w", "m/s"), w)],
     )  # fmt: skip
     effort = {"effort": Integral(lambda v: v["u"] ** 2 + v["w"] ** 2)}
-    up = Phase(point, name="up", tf=1.0, initial={"x": 0, "y": 0}, final={"x": 1, "y": 1}, integrals=effort)
-    down = Phase(point, name="down", t0=None, tf=2.0, final={"x": 2, "y": 0}, integrals=effort)
+    up = Phase(point, name="up", tf=duration, initial={"x": 0, "y": 0}, final={"x": 1, "y": 1}, integrals=effort)
+    down = Phase(point, name="down", t0=None, tf=2.0 * duration, final={"x": 2, "y": 0}, integrals=effort)
     problem = TrajectoryProblem(
         [up, down],
         cost=lambda e: e.phase["up"].integral["effort"] + e.phase["down"].integral["effort"],
         constraints={"link": linked(up, down)},
     )
     return solve(problem, Options(intervals=10))
+
+
+@pytest.fixture(scope="module")
+def detour():
+    return detour_of(1.0)
+
+
+@pytest.mark.parametrize(("duration", "unit", "size"), [(0.05, "s", 1.0), (0.02, "ms", 1e-3), (4e-5, "µs", 1e-6)])
+def test_the_time_of_short_motions_is_in_a_smaller_unit(duration, unit, size):
+    solution = detour_of(duration)
+    _, *figures = trajectories(result(record(solution))).figures
+    (errors,) = (f for f in solving(result(record(solution))).figures if f.title == "Mesh and error by interval")
+    (beside_answer,) = in_short(result(record(solution)), 340)
+    for figure in (*figures, errors, beside_answer):
+        assert figure.plot["layout"]["xaxis"]["title"]["text"] == f"time [{unit}]"
+        last = max(float(np.max(trace["x"])) for trace in figure.plot["data"])
+        assert last == pytest.approx(2.0 * duration / size, rel=0.06)  # bars have their middle there
+    states, first_bars = figures[0], errors.plot["data"][0]
+    assert states.plot["layout"]["shapes"][0]["x0"] == pytest.approx(duration / size)
+    assert states.note.endswith(f"down from {duration / size:g} {unit}.")
+    assert first_bars["width"] == pytest.approx(np.full(10, 0.1 * duration / size))
+    assert first_bars["hovertemplate"].startswith(f"%{{x:.4~g}} {unit}, ")
+    section = trajectories(result(record(solution, start=1.0), record(solution, start=2.0)))
+    variant = section.figures[1].variants[1,]
+    assert variant["layout"]["xaxis"]["title"]["text"] == f"time [{unit}]"
+    assert np.array_equal(variant["data"][0]["x"], states.plot["data"][0]["x"])
 
 
 def test_phases_that_follow_each_other_are_one_figure_with_their_changes_marked(detour):

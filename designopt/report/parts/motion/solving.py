@@ -10,6 +10,7 @@ from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import plain
 from designopt.report.parts.motion.structure import structure
+from designopt.report.parts.motion.time_unit import in_time_unit, time_unit
 from designopt.report.parts.motion.trajectories import choosable, drawn_programs, program_choice
 from designopt.report.section import Section
 from designopt.report.traces import trace
@@ -27,13 +28,15 @@ def solving(result: Result) -> Section | None:
     if programs:
         choices = program_choice(programs)
         solutions = [program.solution for program in programs]
+        unit, size = time_unit(phase for solution in solutions for phase in solution.phases.values())
         for title, plot, note in (
             ("Mesh and error by interval", _errors, _ERRORS),
             ("Progress of the solver", _history, _HISTORY),
         ):
             plots = [plot(solution) for solution in solutions]
             if any(p["data"] for p in plots):
-                figures.append(choosable(title, plots, choices, 360, note))
+                figure = choosable(title, plots, choices, 360, note)
+                figures.append(in_time_unit(figure, unit, size) if plot is _errors else figure)
     figures += structure(result.programs()[:1])
     return Section("How the programs were solved", figures=tuple(figures)) if figures else None
 

@@ -14,6 +14,7 @@ from designopt.plugin import Quantity, report_part
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, per, plain, with_unit
 from designopt.report.parts.motion.plane_path import ENDS, SAMPLES, Obstacle, path_names, plane
+from designopt.report.parts.motion.time_unit import in_time_unit, time_unit
 from designopt.report.section import Figure, Section, Selector, Table, with_a_value
 from designopt.report.traces import above, constant_axis
 from designopt.store.result import Result
@@ -60,10 +61,14 @@ def trajectories(
     if names := path_names(programs[0].solution, path):
         plots = [plane(p.solution, names, obstacles or []) for p in programs]
         figures.append(choosable(f"Path of {names[0]} and {names[1]}", plots, choices, 460, ENDS))
+    unit, size = time_unit(phase for program in programs for phase in program.solution.phases.values())
     for group in _timelines(programs[0].solution):
         phases = [[program.solution.phases[name] for name in group] for program in programs]
         only = len(programs[0].solution.phases) == len(group)
-        figures += _figures_over_time(phases, choices, only, result.problem.objectives[0])
+        figures += [
+            in_time_unit(figure, unit, size)
+            for figure in _figures_over_time(phases, choices, only, result.problem.objectives[0])
+        ]
     return Section(
         "Trajectories",
         introduction="Optimal motions of the programs, evaluated with the polynomials of their schemes. Limits "
@@ -89,7 +94,8 @@ def in_short(result: Result, height: int) -> tuple[Figure, ...]:
     phases = [programs[0].solution.phases[name] for name in _timelines(programs[0].solution)[0]]
     names = list(dict.fromkeys(name for phase in phases for name in phase.of_kind("state")))[:IN_SHORT]
     title = f"Trajectories: first states{label_of_motion(result, programs[0])}"
-    return (Figure(title, _values_to_draw(phases, names), height=height),) if names else ()
+    figure = Figure(title, _values_to_draw(phases, names), height=height)
+    return (in_time_unit(figure, *time_unit(phases)),) if names else ()
 
 
 def label_of_motion(result: Result, program: DrawnProgram) -> str:
@@ -180,7 +186,8 @@ def _note(phases: Sequence[PhaseSolution]) -> str:
     """The note of a figure over time."""
     if len(phases) == 1:
         return _COURSES
-    spans = ", ".join(f"{phase.name} from {number(phase.t0)} s" for phase in phases)
+    unit, size = time_unit(phases)
+    spans = ", ".join(f"{phase.name} from {number(phase.t0 / size)} {unit}" for phase in phases)
     return f"{_COURSES} Dotted lines separate the phases: {spans}."
 
 
