@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from command import designopt
 
-from designopt import load, open_store
+from designopt import define, load, open_store
 from designopt.report.comparison.study_edit import StudyEdit
+from designopt.report.parts.answer.better_designs import better_in_other_stores
 from designopt.store.errors import StoreError
 
 MODEL = '''
@@ -222,6 +223,55 @@ def test_a_design_of_the_first_run_that_is_better_than_those_of_a_run_beside_is_
     (folder / "results").rename(folder / "archive")
     moved = designopt(folder, "show", "archive/plate.2.study", *PLUGIN).stdout
     assert ("note: archive/plate.study/2 is better" in moved) == note
+
+
+def decades(x):
+    return {"height": 10.0**x}
+
+
+def listed_decades(path, xs, recall=()):
+    study = define(
+        study="decades",
+        model=decades,
+        space={"x": [0, 4]},
+        objectives=[{"minimize": "height"}],
+        solver={"use": "evaluate", "designs": [{"name": f"d{i}", "x": x} for i, x in enumerate(xs)]},
+        execution={"executor": "serial"},
+    )
+    return study.run(path, recall=recall)
+
+
+def test_a_better_design_is_named_by_its_gain_beside_the_best_value_not_beside_the_range_of_all_designs(tmp_path):
+    """Of an objective over four decades a gain of 2 % is small beside the range."""
+    first = listed_decades(tmp_path / "first", [0.3, 4.0])
+    second = listed_decades(tmp_path / "second", [0.31, 4.0], recall=[first.path])
+    (clause,) = better_in_other_stores(second)
+    assert clause.startswith(f"{first.path}/0 is better: height 1.995")
+    equal = listed_decades(tmp_path / "equal", [0.3 + 1e-5, 4.0], recall=[first.path])  # 0.002 %
+    assert better_in_other_stores(equal) == []
+
+
+def test_designs_of_another_store_that_would_enter_a_front_are_counted_without_those_that_they_dominate(tmp_path):
+    def tilted(x, y):
+        return {"height": x + y, "depth": 1.0 - x + y}
+
+    def run(name, low, designs, recall=(), **more):
+        study = define(
+            study="tilted",
+            model=tilted,
+            space={"x": [low, 1], "y": [0, 1]},
+            objectives=[{"minimize": "height"}, {"minimize": "depth"}],
+            solver={"use": "evaluate", "designs": [{"name": f"d{x}{y}", "x": x, "y": y} for x, y in designs]},
+            execution={"executor": "serial"},
+            **more,
+        )
+        return study.run(tmp_path / name, recall=recall)
+
+    earlier = run("earlier", 0.0, [(0.1, 0.0), (0.4, 0.0), (0.4, 0.1), (0.8, 0.0), (0.8, 0.5)])
+    (clause,) = better_in_other_stores(run("later", 0.3, [(0.6, 0.3)], recall=[earlier.path]))
+    assert clause.startswith(f"2 designs of {earlier.path} would enter the front, {earlier.path}/1 among them")
+    without = run("none", 0.3, [(0.6, 0.3)], recall=[earlier.path], constraints=[{"of": "height", "max": 0.1}])
+    assert better_in_other_stores(without) == []  # no design of either store is feasible
 
 
 def test_other_limits_are_answered_from_the_recorded_evaluations(folder):

@@ -189,6 +189,11 @@ def translate(X: Floats, theirs: Space, ours: Space) -> Floats:
     Designs outside our space are dropped: a value beyond a bound, an unknown choice, another value of a parameter fixed
     here, a violated relation. So are repetitions. Raises `UnitError` for incompatible units.
     """
+    return translate_with_rows(X, theirs, ours)[0]
+
+
+def translate_with_rows(X: Floats, theirs: Space, ours: Space) -> tuple[Floats, Integers]:
+    """The designs of `translate`, and the row of `X` of each. Raises `UnitError` as it does."""
     column = {p.name: j for j, p in enumerate(theirs.free)}
     source = {p.name: p for p in theirs.parameters}
     active = theirs.active(X)
@@ -218,10 +223,11 @@ def translate(X: Floats, theirs: Space, ours: Space) -> Floats:
     needs = ours.active(designs_here)
     for j, p in enumerate(ours.free):
         inside &= ~(needs[:, j] & inactive[p.name])
-    designs = ours.impute(designs_here[inside])
-    designs = designs[ours.relation_violation(designs) <= 0.0]
+    designs, rows = ours.impute(designs_here[inside]), np.flatnonzero(inside)
+    is_within = ours.relation_violation(designs) <= 0.0
+    designs, rows = designs[is_within], rows[is_within]
     _, first = np.unique(designs, axis=0, return_index=True)
-    return designs[np.sort(first)]
+    return designs[np.sort(first)], rows[np.sort(first)]
 
 
 def _entry(p: DesignVariable, source_parameter: DesignVariable, value: Any) -> float:

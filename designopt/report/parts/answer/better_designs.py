@@ -6,47 +6,49 @@ from pathlib import Path
 
 import numpy as np
 
-from designopt.arrays import Floats
+from designopt.arrays import Floats, Integers
 from designopt.counts import plural
+from designopt.decision import nondominated
 from designopt.report.labels import number
-from designopt.run.start_from import rescored_outcomes, translate
+from designopt.run.start_from import rescored_outcomes, translate_with_rows
 from designopt.store.errors import StoreError
 from designopt.store.provenance import recall_stores
 from designopt.store.result import Result
 from designopt.study.language.units import UnitError
 
-#: Least gain of a better design, as a share of the objective's range among the feasible designs.
+#: Least gain of a better design, as a share of the objective's range over the front, or of the best value of one
+#: objective.
 _GAIN = 1e-3
 
 
 def better_designs(result: Result, earlier: Result) -> dict[int, Floats]:
-    """Objectives (k,), which are minimised, by the numbers of those designs of `earlier`, best first, that the study of
-    `result` permits, whose evaluations both have in common, and that are feasible and dominated by no design of
-    `result`."""
+    """Objectives (k,), which are minimised, by the numbers of those designs of `earlier`, best first, that would enter
+    the front of `result`: its study permits them, both have their evaluations in common, they are feasible, and
+    neither a design of `result` nor one of them dominates them."""
     try:
         outcomes = rescored_outcomes(earlier, result.problem, str(result.path))
     except StoreError:
         return {}
-    feasible_objectives = result.outcomes.objectives[result.outcomes.feasible]
-    margin = _GAIN * np.ptp(feasible_objectives, axis=0) if len(feasible_objectives) else 0.0
-    front_objectives = result.outcomes.objectives[result.front()]
-    objectives = {
-        row: outcomes.objectives[row]
-        for row in np.flatnonzero(outcomes.feasible).tolist()
-        if not np.all(front_objectives <= outcomes.objectives[row] + margin, axis=1).any()
-        and _same_evaluations(result, earlier, row)
-    }
+    rows = _same_evaluations(result, earlier, np.flatnonzero(outcomes.feasible))
+    if not len(rows):
+        return {}
+    front = result.outcomes.objectives[result.front()]
+    ranges, sizes = (np.ptp(front, axis=0), np.abs(front[0])) if len(front) else (np.zeros(1), np.zeros(1))
+    margin = _GAIN * np.where(ranges > 0.0, ranges, sizes)
+    enters_front = nondominated(np.vstack([front, outcomes.objectives[rows] + margin]))[len(front) :]
+    objectives = {row: outcomes.objectives[row] for row in rows[enters_front].tolist()}
     return dict(sorted(objectives.items(), key=lambda entry: tuple(entry[1])))
 
 
-def _same_evaluations(result: Result, earlier: Result, row: int) -> bool:
-    """Whether the study of `result` permits design `row` of `earlier` and would evaluate it in the same way."""
+def _same_evaluations(result: Result, earlier: Result, rows: Integers) -> Integers:
+    """Those of the `rows` of `earlier` that the study of `result` permits and would evaluate in the same way."""
     problem = result.problem
     try:
-        X = translate(earlier.outcomes.X[row : row + 1], earlier.problem.space, problem.space)
+        X, indices = translate_with_rows(earlier.outcomes.X[rows], earlier.problem.space, problem.space)
     except UnitError:
-        return False
-    return len(X) == 1 and problem.keys(X) == earlier.keys([row])
+        return rows[:0]
+    keys = zip(problem.keys(X), earlier.keys(rows[indices]), strict=True)
+    return rows[indices][[key == earlier_key for key, earlier_key in keys]]
 
 
 def better_in_other_stores(result: Result) -> list[str]:
