@@ -262,9 +262,11 @@ def choose(F: Floats, names: Sequence[str], signs: Sequence[float], choice: Choi
 
 
 def label(choice: Choice) -> str:
-    """The label of the design that `choice` selects: the rule with all its settings."""
+    """The label of the design that `choice` selects: the rule with all its settings; a study may be about a knee."""
     text: str = choice.method
-    if choice.method == "utopia":
+    if choice.method == "knee":
+        text = "knee of the front"
+    elif choice.method == "utopia":
         text += f" {_distance(choice.norm)}"
     elif choice.method == "topsis":
         text += f" {_norm(choice.norm)}"

@@ -241,7 +241,7 @@ def test_too_few_weights_are_refused():
 @pytest.mark.parametrize(
     ("choice", "design", "label"),
     [
-        (Choice("knee"), THIRD, "knee"),
+        (Choice("knee"), THIRD, "knee of the front"),
         (Choice("utopia"), THIRD, "utopia l2"),
         (Choice("utopia", {"iae": 7, "tv": 3}, "l2"), SECOND, "utopia l2 weighted iae 7, tv 3"),
         (Choice("utopia", norm="chebyshev"), THIRD, "utopia chebyshev"),

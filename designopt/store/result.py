@@ -247,7 +247,8 @@ class Result:
 
     def rows_by_name(self) -> dict[str, int]:
         """Rows by every name that commands take for a design: the labels of `chosen`, the designs that the study
-        names, and ``recommended``, ``compromise`` and, with a single objective, ``best``."""
+        names, the rules of the study (``knee``; of several with one name the first), and ``recommended``,
+        ``compromise`` and, with a single objective, ``best``."""
         return {**self._choices.by_general_name(), **self.named, **self.chosen()}
 
     def recommended(self) -> tuple[str, int] | None:

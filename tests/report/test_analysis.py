@@ -240,12 +240,12 @@ def test_chosen_designs_are_listed_with_the_meaning_of_their_rules() -> None:
     section = decision(bent())
     assert section is not None
     assert section.findings == (
-        "Knee, utopia l2, topsis vector and topsis minmax pick design 2: width 22 mm and height 0.2 m give mass 2 kg "
-        "and sag 2 mm.",
+        "Knee of the front, utopia l2, topsis vector and topsis minmax pick design 2: width 22 mm and height 0.2 m "
+        "give mass 2 kg and sag 2 mm.",
         "All rules agree.",
     )
-    assert "knee, the knee of the front" in section.introduction
-    assert section.tables[0].rows[0][:2] == ("knee", 2)
+    assert "knee of the front, beyond which a gain in one objective" in section.introduction
+    assert section.tables[0].rows[0][:2] == ("knee of the front", 2)
 
 
 def test_the_rules_of_the_study_are_the_ones_that_are_reported() -> None:
@@ -264,7 +264,7 @@ def test_a_front_without_a_knee_is_reported_as_such() -> None:
     X = [(20.0, 0.1), (30.0, 0.2), (40.0, 0.3)]
     section = decision(beam_result(X, {"mass": [0.0, 5.0, 10.0], "sag": [10.0, 8.0, 0.0]}, choose=(Choice("knee"),)))
     assert section is not None
-    assert section.findings[0].startswith("knee: the front has none")
+    assert section.findings[0].startswith("knee of the front: the front has none")
 
 
 def test_the_hypervolume_stands_with_its_reference_point() -> None:
@@ -296,8 +296,11 @@ def test_rules_of_the_study_are_stars_on_the_front_and_stand_beside_the_best_des
     stars = [t for t in front(result).figures[0].plot["data"] if t["marker"].get("symbol") == "star"]  # type: ignore[union-attr]
     assert [(t["name"], t["x"]) for t in stars] == [("selected by a rule (recommended)", [2.0])]
     section = best(result)
-    assert section.findings[0].startswith("Knee: width 22 mm and height 0.2 m give")
+    assert section.findings[0].startswith("Knee of the front: width 22 mm and height 0.2 m give")
     assert "compromise" not in section.introduction
+    assert result.rows_by_name()["knee"] == result.chosen()["knee of the front"]  # what a study and commands call it
+    result = bent(choose=(Choice("topsis", weights={"mass": 20.0}), Choice("topsis")))
+    assert result.rows_by_name()["topsis"] == result.chosen()["topsis vector weighted mass 20"]  # the first of its name
 
 
 # ------------------------------------------------------------------------------------------------------- validation

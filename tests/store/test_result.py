@@ -137,7 +137,7 @@ def test_the_rules_of_the_study_choose_beside_the_best_of_each_objective(tmp_pat
     assert by_hand(tmp_path, *rules).chosen() == {
         "best f0": 0,
         "best f1": 6,
-        "knee": 2,
+        "knee of the front": 2,
         "topsis vector": 3,
         "topsis minmax": 2,
         "utopia l2 weighted f0 0.7, f1 0.3": 1,

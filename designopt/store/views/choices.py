@@ -16,7 +16,7 @@ from designopt.store.views.tolerances import ENOUGH, ToleranceResults
 from designopt.study.study import Choice, StudyDefinition
 
 #: Label of the most robust design, also the name of its rule.
-ROBUST = decision.label(Choice("robust"))
+ROBUST, KNEE = decision.label(Choice("robust")), decision.label(Choice("knee"))
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,13 @@ class Choices:
         return int(front[decision.utopia(self.outcomes.objectives[front])]) if len(front) else None
 
     def by_general_name(self) -> dict[str, int]:
-        """The rows called ``recommended``, ``compromise`` and, with a single objective, ``best``, as far as there are
-        such designs."""
-        recommendation, compromise = self.recommended(), self.compromise()
-        rows = {"recommended": None if recommendation is None else recommendation[1], "compromise": compromise}
+        """The rows called ``recommended``, ``compromise`` and, with a single objective, ``best``, and those of the
+        rules of the study by name, as far as there are such designs."""
+        recommendation, compromise, selections = self.recommended(), self.compromise(), self.selections()
+        rows: dict[str, int | None] = {}
+        for choice in self.study.choose:
+            rows.setdefault(choice.method, selections.get(decision.label(choice)))
+        rows |= {"recommended": None if recommendation is None else recommendation[1], "compromise": compromise}
         if len(self.problem.objectives) == 1:
             rows["best"] = compromise
         return {name: row for name, row in rows.items() if row is not None}

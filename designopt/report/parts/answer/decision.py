@@ -27,6 +27,7 @@ from designopt.report.parts.designs.convergence import OBJECTIVES, reference_wor
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import selected
 from designopt.store.result import Result
+from designopt.store.views.choices import KNEE
 from designopt.study.study import Choice
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ DEFAULT = (Choice("knee"), Choice("utopia"), Choice("topsis", norm="vector"), Ch
 WEIGHED, DRAWN = 2000, 12
 
 _MEANING = {
-    "knee": "the knee of the front, beyond which a gain in one objective is most expensive in another",
+    "knee": "beyond which a gain in one objective is most expensive in another",
     "utopia": "nearest to the ideal point, with each objective scaled to its range on the front",
     "topsis": "largest relative distance from the worst point",
     "nearest_to": "nearest to the given values, in ranges of the front",
@@ -63,7 +64,8 @@ def decision(result: Result) -> Section | None:
     selection, findings = _select(result, F, front)
     volume, words = _volume(result, F)
     figures, tables = _weights(result, F, front, selection)
-    meanings = {c.method: _MEANING[c.method] for c in result.study.choose or DEFAULT}
+    choices = result.study.choose or DEFAULT
+    meanings = {KNEE if c.method == "knee" else c.method: _MEANING[c.method] for c in choices}
     return Section(
         "Choosing from the front",
         introduction="Every design of the front is optimal for some preference. Rules that select one: "

@@ -29,6 +29,7 @@ from designopt.report.parts.designs.front import far_baselines
 from designopt.report.section import Figure, Table
 from designopt.report.traces import trace
 from designopt.store.result import Result
+from designopt.store.views.choices import KNEE
 
 #: Maximum number of drawn designs of the front, and height of the figure.
 DRAWN, HEIGHT = 300, 340
@@ -59,7 +60,7 @@ def recommendation_clause(result: Result) -> str:
     if recommendation is None:
         return ""
     label, row = recommendation
-    text = f"{'the ' if label in ('compromise', 'knee') else ''}{label}: {describe(result, row)}"
+    text = f"{'the ' if label in ('compromise', KNEE) else ''}{label}: {describe(result, row)}"
     within_limits = None if near is None else near.within_limits(row)
     if within_limits is not None and result.problem.constraints:
         shares = f"{within_limits[0]} of {within_limits[1]} neighbours within the tolerances{assumed_size(result)}"
