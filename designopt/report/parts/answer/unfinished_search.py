@@ -190,7 +190,7 @@ def better_neighbour(result: Result) -> list[str]:
 
 def gap_in_front(result: Result) -> list[str]:
     """A clause if a wide range of both objectives lies between two successive designs of the front, with the search
-    that tells whether the front has a gap there."""
+    that shows whether the front has a gap there."""
     objectives, front = result.problem.objectives, result.front()
     if len(objectives) != 2 or len(front) < _MIN_FRONT:
         return []
