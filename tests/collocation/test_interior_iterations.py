@@ -1,6 +1,6 @@
 """The interior point method on small programs: without its early reductions of the barrier parameter and its steps of
-second order, each iterate is that of IPOPT, which implements the same paper (Wächter & Biegler 2006); the result
-satisfies the unscaled optimality conditions."""
+second order, and with IPOPT's first shift, each iterate is that of IPOPT, which implements the same paper (Wächter &
+Biegler 2006); the result satisfies the unscaled optimality conditions."""
 
 from types import SimpleNamespace
 
@@ -106,6 +106,7 @@ def test_every_iterate_is_that_of_ipopt(program, start, monkeypatch):
     iterates. Below a barrier of 1e-7, limits are relaxed differently, by less than 1e-8."""
     monkeypatch.setattr(method, "KAPPA_EARLY", 10.0)
     monkeypatch.setattr(method, "SECOND_BELOW", 0.0)
+    monkeypatch.setattr(method, "FIRST_SHIFT", 1e-4)
     status, run = program.run(start)
     statistics, solution = program.by_ipopt(start)
 
@@ -128,6 +129,30 @@ def test_early_reductions_of_large_barriers_save_iterations_to_the_same_optimum(
 
     assert early.iterations < late.iterations
     np.testing.assert_allclose(early.iterate()[0].x, late.iterate()[0].x, rtol=1e-7)
+
+
+def test_barriers_fall_linearly_while_the_diagonal_is_shifted():
+    """From this start the diagonal is shifted when the barrier of 0.02 is left early: the next one is a fifth of it.
+    The one after that is its power 1.5 again."""
+    _, run = waves().run([-1.4, 1.8])
+
+    barriers = sorted(set(run.stats()["iterations"]["mu"]), reverse=True)
+    assert barriers[:4] == pytest.approx([0.1, 0.02, 0.004, 0.004**1.5])
+
+
+@pytest.mark.parametrize(("size", "start"), [(1.0, [0.0, 0.0, 1e-9]), (10.0, [0.0, 0.0, 1e-9]), (0.1, [1.0, 0.5, 0.0])])
+def test_a_matrix_that_only_rounding_errors_make_regular_gives_steps_of_finite_length(size, start):
+    """The minimum of (x - 2)^2 + y^2 + z^2 / 10 + z / 100 with x + 3 y = 4 and z^2 = 1. At z = 0 the gradients of the
+    rows are dependent but for rounding errors, and multipliers grow to 1e15. By hand: x = 2.2, y = 0.6, z = 1 or -1."""
+    x = ca.SX.sym("x", 3)
+    cost = (x[0] - 2.0) ** 2 + x[1] ** 2 + 0.1 * x[2] ** 2 + 0.01 * x[2]
+    rows = ca.vertcat(0.1 * x[0] + 0.3 * x[1] - 0.4, 0.3 * x[0] + 0.9 * x[1] - 1.2 + size * (x[2] ** 2 - 1.0))
+    status, run = SmallProgram(x, cost, rows, (-5.0, 5.0)).run(start)
+    iterate, _, _ = run.iterate()
+
+    assert status == SOLVED
+    assert run.iterations <= 12
+    np.testing.assert_allclose(np.abs(iterate.x), [2.2, 0.6, 1.0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])

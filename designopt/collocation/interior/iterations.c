@@ -156,12 +156,20 @@ static int is_barrier_solved(const Interior *t, Errors e) {
     return worst(e) <= (t->mu > LARGE_BARRIER ? t->g.kappa_early : KAPPA_EPSILON) * t->mu;
 }
 
+/* The next barrier parameter (equation 7). It falls linearly where the errors `e` would not yet suffice for IPOPT and
+   the diagonal is shifted, as the step is not that of the barrier problem. */
+static double next_barrier(const Interior *t, Errors e) {
+    double linear = KAPPA_MU * t->mu;
+    int is_early = t->shift > 0.0 && worst(e) > KAPPA_EPSILON * t->mu;
+    return is_early ? linear : smaller(linear, pow(t->mu, THETA_MU));
+}
+
 /* Does one iteration, with a barrier parameter of at least `min_barrier`: 1, or 0 if the run is lost, or -1 to stop. */
 static int iterate(Interior *t, Errors e, double min_barrier) {
     const RunData *g = &t->g;
     e.complementarity = complementarity_of(t, t->mu);
     for (int tiny = t->tiny; t->mu > min_barrier && (is_barrier_solved(t, e) || tiny); tiny = 0) {
-        new_barrier(t, larger(min_barrier, smaller(KAPPA_MU * t->mu, pow(t->mu, THETA_MU))));
+        new_barrier(t, larger(min_barrier, next_barrier(t, e)));
         e.complementarity = complementarity_of(t, t->mu);
     }
     if (t->tiny > 1) return 0;

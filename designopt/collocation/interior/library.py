@@ -41,6 +41,7 @@ class RunData(ctypes.Structure):
         ("push", ctypes.c_double),
         ("kappa_early", ctypes.c_double),
         ("second_below", ctypes.c_double),
+        ("first_shift", ctypes.c_double),
         ("warm", ctypes.c_int),
     )
 

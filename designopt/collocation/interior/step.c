@@ -1,9 +1,11 @@
 /* Newton's step: the matrix with the inertia of a descent direction, its factors, and refined solutions. */
 
-static const double FIRST_SHIFT = 1e-4, MIN_SHIFT = 1e-20, MAX_SHIFT = 1e20; /* section 3.1 */
+static const double MIN_SHIFT = 1e-20, MAX_SHIFT = 1e20; /* section 3.1 */
 static const double EXACT = 1e-10, GOOD_ENOUGH = 1e-5;
 /* Number of successive iterations with a singular matrix after which the equations are shifted first (IPOPT's). */
 enum { REFINEMENTS = 10, DEGENERATE = 3 };
+/* Step of a multiplier, relative to the multipliers, above which the matrix is singular up to rounding errors. */
+static const double MAX_GROWTH = 1e12;
 
 /* Multiplies the matrix (n + m, n + m), of which the lower triangle is stored, by a vector. */
 static void times(const Interior *t, const double *v, double *result) {
@@ -38,13 +40,16 @@ static void shift_diagonal(Interior *t, double variable_shift, double equation_s
     for (int i = t->g.n; i < t->g.n + t->g.m; i++) t->k[t->g.diagonal[i]] -= equation_shift;
 }
 
+/* The shift of the equations that makes a singular matrix regular. */
+static double singular_shift(const Interior *t) { return 1e-8 * pow(t->mu, 0.25); }
+
 /* Factorizes the matrix, shifted until its inertia is correct (algorithm IC); 0 without success. A `first` matrix has
    no shift yet. Dependent equations make the matrix singular in every iteration: then the equations are shifted first.
    */
 static int factorize_descent(Interior *t, int first) {
-    double shift = 0.0, equation_shift = 0.0, singular_shift = 1e-8 * pow(t->mu, 0.25);
+    double shift = 0.0, equation_shift = 0.0;
     if (first && t->singular >= DEGENERATE) {
-        equation_shift = singular_shift;
+        equation_shift = singular_shift(t);
         shift_diagonal(t, 0.0, equation_shift);
     }
     for (int tries = 0;; tries++) {
@@ -58,9 +63,9 @@ static int factorize_descent(Interior *t, int first) {
         if (status == -2) return 0;
         double added_shift = 0.0, next_shift;
         if (status == -1 && equation_shift == 0.0) {
-            added_shift = singular_shift, next_shift = shift, t->singular += first;
+            added_shift = singular_shift(t), next_shift = shift, t->singular += first;
         } else if (shift == 0.0) {
-            next_shift = t->last_shift == 0.0 ? FIRST_SHIFT : larger(MIN_SHIFT, t->last_shift / 3.0);
+            next_shift = t->last_shift == 0.0 ? t->g.first_shift : larger(MIN_SHIFT, t->last_shift / 3.0);
         } else {
             next_shift = shift * (t->last_shift == 0.0 ? 100.0 : 8.0);
         }
@@ -108,27 +113,45 @@ static int find_multipliers(Interior *t) {
     return 1;
 }
 
-/* Computes Newton's step of variables and equations (equation 13); returns as `values_at`, 0 also without a step. */
-static int find_step(Interior *t) {
+/* Sets the entries of the matrix of Newton's equations, without shifts; returns as `values_at`. */
+static int find_newton_matrix(Interior *t) {
     const RunData *g = &t->g;
     int status = find_matrix(t, 1);
     if (status < 1) return status;
-    memcpy(t->before, g->x, (size_t)g->n * sizeof(double));
-    t->has_second = 0;
-    find_barrier_slopes(t);
-    for (int i = 0; i < g->n; i++) t->rhs[i] = -(t->dual[i] + t->barrier_slopes[i]);
     double *of_low = t->product_low, *of_up = t->product_up; /* memory that is free until `find_second` */
     for (int i = 0; i < g->n; i++) of_low[i] = g->zl[i] / (g->x[i] - g->low[i]);
     for (int i = 0; i < g->n; i++) of_up[i] = g->zu[i] / (g->up[i] - g->x[i]);
     for (int i = 0; i < g->n; i++) t->k[g->diagonal[i]] = t->k[g->diagonal[i]] + of_low[i] + of_up[i];
-    for (int i = 0; i < g->m; i++) t->rhs[g->n + i] = -t->c[i];
-    if (!factorize_descent(t, 1)) return 0;
-    while (!solve_for_rhs(t, 1, t->step)) { /* with larger pivots */
+    return 1;
+}
+
+/* Writes the step for the factorized matrix, with larger pivots if no digit is correct; 0 without a step. */
+static int solve_for_step(Interior *t) {
+    while (!solve_for_rhs(t, 1, t->step)) {
         if (t->threshold >= 1e-2) return 0;
         t->threshold = smaller(1e-2, 100.0 * t->threshold);
         if (factorize_matrix(t) != 1 && !factorize_descent(t, 0)) return 0;
     }
     return 1;
+}
+
+/* Computes Newton's step of variables and equations (equation 13); returns as `values_at`, 0 also without a step.
+   Rounding errors hide a singular matrix, as of a motion from rest with a free time: then multipliers grow without
+   limit, and the equations are shifted. */
+static int find_step(Interior *t) {
+    const RunData *g = &t->g;
+    int status = find_newton_matrix(t);
+    if (status < 1) return status;
+    memcpy(t->before, g->x, (size_t)g->n * sizeof(double));
+    t->has_second = 0;
+    find_barrier_slopes(t);
+    for (int i = 0; i < g->n; i++) t->rhs[i] = -(t->dual[i] + t->barrier_slopes[i]);
+    for (int i = 0; i < g->m; i++) t->rhs[g->n + i] = -t->c[i];
+    if (!factorize_descent(t, 1) || !solve_for_step(t)) return 0;
+    if (largest_of(t->step + g->n, g->m) <= MAX_GROWTH * larger(1.0, largest_of(g->y, g->m))) return 1;
+    if ((status = find_newton_matrix(t)) < 1) return status;
+    shift_diagonal(t, 0.0, singular_shift(t));
+    return factorize_descent(t, 0) && solve_for_step(t);
 }
 
 /* Computes the steps of the multipliers of limits for the `step` of the variables from `before` (equation 12). Loops of

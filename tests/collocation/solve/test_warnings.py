@@ -273,7 +273,7 @@ def test_a_correct_control_with_a_pulse_remains_to_the_last_bit(intervals):
 
 def test_pulses_that_a_refinement_cannot_resolve_are_named():
     """A mesh that is too coarse to find the right heading from the default guess."""
-    solution = collocation.solve(crossing(-1.0, 8.0), Options(intervals=25, mesh_check=1e-4))
+    solution = collocation.solve(crossing(-1.0, 8.0), Options(intervals=22, mesh_check=1e-4))
 
     assert solution.status is Status.MESH_UNRESOLVED
     assert any(w.startswith("local_optimum: theta of motion jumps for single") for w in solution.warnings)
