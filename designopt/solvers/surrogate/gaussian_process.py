@@ -4,8 +4,8 @@ The kernel is Matern 5/2 with one length scale for each group of columns (Rasmus
 section 5.1). Mean and amplitude of the process are eliminated by their estimates (Jones, Schonlau & Welch 1998,
 equations 5 and 6). The prior of the length scales grows with the square root of the dimension (Hvarfner, Hellsten &
 Nardi 2024); otherwise many parameters look important after few observations. It may expect them near a common level;
-otherwise single parameters look important or unimportant by chance. Slopes may be observed in addition to
-values (Morris, Mitchell & Ylvisaker 1993; Forrester, Sóbester & Keane 2008, chapter 7).
+otherwise single parameters look important or unimportant by chance. A share of the kernel may be additive. Slopes may
+be observed in addition to values (Morris, Mitchell & Ylvisaker 1993; Forrester, Sóbester & Keane 2008, chapter 7).
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from designopt.lazy import scipy
+from designopt.solvers.surrogate.additive import (
+    along_group_lengths,
+    group_correlations,
+    group_derivatives,
+    mixed_correlations,
+)
 from designopt.solvers.surrogate.matern import (
     Array,
     Indices,
     Slopes,
     along_length_scales,
-    matern,
     noise_of_observations,
     observation_correlations,
     slopes_with_observations,
-    squared_distances,
     with_observations,
 )
 
@@ -49,54 +53,72 @@ LENGTH_BOUNDS = (5e-3, 1e3)
 LENGTH_PRIOR = (float(np.sqrt(2.0)), float(np.sqrt(3.0)))
 #: Its standard deviation about the level that all length scales of a process have in common, if they have one.
 ABOUT_LEVEL = 0.5
+#: Standard deviation and bound of the log odds of the additive share of the kernel, whose prior has a mean of 0.
+ADDITIVE_PRIOR, ADDITIVE_BOUND = 2.0, 7.0
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
     """`lengths` (groups,), one for each group of columns; `noise` is the variance of the noise relative to that of the
-    process, `noisy` whether it may exceed rounding errors, `common_level` whether the prior expects similar lengths."""
+    process, `noisy` whether it may exceed rounding errors, `common_level` whether the prior expects similar lengths,
+    `additive` the additive share of the kernel, fitted unless 0."""
 
     lengths: Array
     noise: float
     noisy: bool = True
     common_level: bool = True
+    additive: float = 0.0
 
     @property
     def logarithms(self) -> Array:
-        """All as one vector (groups + 1,) for a search."""
-        return np.asarray(np.log(np.append(self.lengths, self.noise)))
+        """All as one vector for a search (groups + 1,), with an additive share (groups + 2,): the last are its log
+        odds."""
+        logarithms = np.log(np.append(self.lengths, self.noise))
+        return np.append(logarithms, np.log(self.additive / (1.0 - self.additive))) if self.additive else logarithms
 
     def at(self, logarithms: Array) -> Hyperparameters:
         """The inverse of `logarithms`, other fields as here."""
+        count = len(self.lengths)
         values = np.exp(logarithms)
-        return replace(self, lengths=values[:-1], noise=float(values[-1]))
+        share = float(values[-1] / (1.0 + values[-1])) if self.additive else 0.0
+        return replace(self, lengths=values[:count], noise=float(values[count]), additive=share)
 
 
-def first_guess(groups: int, noisy: bool = True, length: float = 0.5, common_level: bool = True) -> Hyperparameters:
+def first_guess(
+    groups: int, noisy: bool = True, length: float = 0.5, common_level: bool = True, additive: float = 0.0
+) -> Hyperparameters:
     """Length scales of `length` of the range times the root of the dimension, almost no noise."""
-    return Hyperparameters(np.full(groups, length * np.sqrt(groups)), 1e-6, noisy, common_level)
+    return Hyperparameters(np.full(groups, length * np.sqrt(groups)), 1e-6, noisy, common_level, additive)
 
 
 @dataclass(frozen=True)
 class CholeskyFactor:
     """The `inverse` (n, n) of the lower Cholesky factor of the correlations of values at `scaled_points` (n, d),
-    with this `noise`."""
+    with this `noise` and the `additive` share of the kernel, of columns in `groups` (d,)."""
 
     scaled_points: Array
     noise: float
+    additive: float
+    groups: Indices
     inverse: Array
 
-    def carried_on(self, scaled_points: Array, noise: float) -> Array | None:
+    def carried_on(self, scaled_points: Array, noise: float, additive: float) -> Array | None:
         """The inverse factor of these points, if they start with the known ones; a new point costs only the square of
         their number."""
         n = len(self.scaled_points)
-        if noise != self.noise or n > len(scaled_points) or not np.array_equal(scaled_points[:n], self.scaled_points):
+        if (
+            noise != self.noise
+            or additive != self.additive
+            or n > len(scaled_points)
+            or not np.array_equal(scaled_points[:n], self.scaled_points)
+        ):
             return None
         new_points = scaled_points[n:]
         if not len(new_points):
             return self.inverse
-        projection = self.inverse @ matern(squared_distances(self.scaled_points, new_points))[0]
-        schur_complement = matern(squared_distances(new_points, new_points))[0] - projection.T @ projection
+        projection = self.inverse @ mixed_correlations(self.scaled_points, new_points, additive, self.groups)
+        schur_complement = mixed_correlations(new_points, new_points, additive, self.groups)
+        schur_complement -= projection.T @ projection
         schur_complement[np.diag_indices(len(schur_complement))] += noise
         factor, info = scipy.linalg.lapack.dpotrf(schur_complement, lower=1, clean=1)
         if info:
@@ -137,6 +159,11 @@ class GaussianProcess:
         """The points in units of length scales (n, d)."""
         return np.asarray(self.points * self.scales)
 
+    @property
+    def additive(self) -> float:
+        """The additive share of the kernel: 0 with observed slopes or jumps."""
+        return 0.0 if self.observed_slopes is not None or self.jumps else self.hyperparameters.additive
+
     @cached_property
     def inverse_factor(self) -> Array:
         """The inverse of the lower Cholesky factor of the correlation matrix."""
@@ -155,9 +182,11 @@ class GaussianProcess:
     def _inverse_factor(self, noise: float) -> Array:
         if self.observed_slopes is None:
             for factor in self.reusable:
-                if (inverse_factor := factor.carried_on(self.scaled_points, noise)) is not None:
+                if (inverse_factor := factor.carried_on(self.scaled_points, noise, self.additive)) is not None:
                     return inverse_factor
         R, _ = observation_correlations(self.scaled_points, self.scales, self.observed_slopes, self.jumps)
+        if self.additive:
+            R = self._with_additive_part(R, self.scaled_points)
         of_each = noise_of_observations(len(self.points), self.scales, self.observed_slopes)
         R[np.diag_indices(len(R))] += noise * of_each
         lower, info = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
@@ -175,7 +204,7 @@ class GaussianProcess:
         h = self.hyperparameters
         if self.observed_slopes is not None or self.jumps:
             return ()
-        factor = CholeskyFactor(self.scaled_points, h.noise, self.inverse_factor)
+        factor = CholeskyFactor(self.scaled_points, h.noise, self.additive, self.groups, self.inverse_factor)
         return (
             (factor,)
             if self.spread_factor is self.inverse_factor
@@ -202,9 +231,16 @@ class GaussianProcess:
         """Weight of each observation's correlation with a point in the prediction there."""
         return np.asarray(self.inverse_factor.T @ self._whitened_values)
 
+    def _with_additive_part(self, R: Array, at: Array) -> Array:
+        """The correlations (k, n) at scaled points `at` (k, d) for those `R` of all columns."""
+        return (1.0 - self.additive) * R + self.additive * group_correlations(at, self.scaled_points, self.groups)
+
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Mean and standard deviation (k,), without the noise, at `points` (k, d)."""
-        R = with_observations(points * self.scales, self.scaled_points, self.scales, self.observed_slopes, self.jumps)
+        at = points * self.scales
+        R = with_observations(at, self.scaled_points, self.scales, self.observed_slopes, self.jumps)
+        if self.additive:
+            R = self._with_additive_part(R, at)
         projection = self.spread_factor @ R.T
         share = np.maximum(1.0 + self.jumps - np.einsum("ij,ij->j", projection, projection), 1e-14)
         return self.mean + R @ self.weights, np.sqrt(self.variance * share)
@@ -213,6 +249,11 @@ class GaussianProcess:
         """Mean, standard deviation and their derivatives (d,) at one `point` (d,)."""
         at = point * self.scales
         R, outer = slopes_with_observations(at, self.scaled_points, self.scales, self.observed_slopes, self.jumps)
+        if self.additive:
+            apart = at - self.scaled_points
+            by_group, first = group_derivatives(apart**2, self.groups)
+            R = (1.0 - self.additive) * R + self.additive * by_group
+            outer = (1.0 - self.additive) * outer + 2.0 * self.additive * first * apart * self.scales
         projection = self.spread_factor @ R
         share = max(1.0 + self.jumps - float(projection @ projection), 1e-14)
         sd = float(np.sqrt(self.variance * share))
@@ -290,10 +331,13 @@ def fit_hyperparameters(
 ) -> tuple[Hyperparameters, float]:
     """The hyperparameters of maximum posterior density, searched from `start`, and its negative logarithm (up to a
     constant)."""
-    count = len(start.lengths)
-    bounds = [tuple(np.log(LENGTH_BOUNDS))] * count + [
+    if slopes is not None:
+        start = replace(start, additive=0.0)
+    bounds = [tuple(np.log(LENGTH_BOUNDS))] * len(start.lengths) + [
         tuple(np.log((NOISE_BOUNDS[0], NOISE_BOUNDS[1] if start.noisy else MOST_WITHOUT_NOISE)))
     ]
+    if start.additive:
+        bounds.append((-ADDITIVE_BOUND, ADDITIVE_BOUND))
     minimum = scipy.optimize.minimize(
         _negative_posterior(points, values, groups, start, slopes),
         start.logarithms,
@@ -323,11 +367,14 @@ def _negative_posterior(
         scales = 1.0 / h.lengths[groups]
         scaled_points = points / h.lengths[groups]
         R, first = observation_correlations(scaled_points, scales, slopes)
+        if h.additive:
+            from_groups_alone = group_correlations(scaled_points, scaled_points, groups) - R
+            R = R + h.additive * from_groups_alone
         noise = noise_of_observations(n, scales, slopes)
         R[np.diag_indices(size)] += h.noise * noise
         factor, info = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1, overwrite_a=1)
         if info:
-            return 1e25, np.zeros(count + 1)
+            return 1e25, np.zeros(len(logarithms))
         lower, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
         inverse = lower + lower.T  # the factor's upper triangle is zero, and so is the inverse's
         inverse[np.diag_indices(size)] *= 0.5
@@ -336,14 +383,22 @@ def _negative_posterior(
         residual = _observations(values - mean, slopes)
         weights = inverse @ residual
         variance = max(float(residual @ weights) / size, 1e-300)
-        off = logarithms - prior_mean
+        off = logarithms[: count + 1] - prior_mean
         pull = precision @ off
         value = (
             0.5 * size * np.log(variance) + float(np.log(np.diag(factor)).sum()) + 0.5 * float(off @ pull) + normalizer
         )
         W = inverse - np.outer(weights, weights) / variance
-        along = along_length_scales(W, scaled_points, first, scales, slopes, h.noise)
-        gradient = np.append(0.5 * along @ columns, 0.5 * h.noise * float((np.diag(W) * noise).sum()))
-        return value, gradient + pull
+        along = along_length_scales(W, scaled_points, first, scales, slopes, h.noise) @ columns
+        by_noise = h.noise * float((np.diag(W) * noise).sum())
+        if not h.additive:
+            return value, np.append(0.5 * along, 0.5 * by_noise) + pull
+        along = (1.0 - h.additive) * along + h.additive * along_group_lengths(W, scaled_points, groups)
+        by_odds = h.additive * (1.0 - h.additive) * float((W * from_groups_alone).sum())
+        odds = logarithms[-1] / ADDITIVE_PRIOR
+        value += 0.5 * float(odds**2) + float(np.log(ADDITIVE_PRIOR))
+        return value, np.append(
+            np.append(0.5 * along, 0.5 * by_noise) + pull, 0.5 * by_odds + odds / ADDITIVE_PRIOR
+        )
 
     return function

@@ -233,10 +233,16 @@ class Surrogate:
 
     def _guesses(self, count: int) -> list[Hyperparameters]:
         """Initial values of fits to `count` observations: slow variation and, unless that would fit noise, fast
-        variation."""
+        variation, each with effects that add up or not."""
         d = len(self.problem.space.free)
         lengths = (0.5, 0.1) if count >= MANY * d else (0.5,)
-        return [first_guess(d, self.noisy, length, common) for length in lengths for common in self.priors]
+        shares = (0.0, 0.5) if d > 1 else (0.0,)
+        return [
+            first_guess(d, self.noisy, length, common, share)
+            for length in lengths
+            for common in self.priors
+            for share in shares
+        ]
 
     def _process(self, name: str, sample: _Sample, scales: Sequence[Scale]) -> tuple[Scale, GaussianProcess]:
         """The process of a `sample`, on one of `scales`."""

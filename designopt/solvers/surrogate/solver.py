@@ -39,7 +39,7 @@ AWAY, NEAR = 0, 1
 LEAST_NEAR, MOST_NEAR = 0.2, 0.5
 
 
-@solver("gp", version=7)
+@solver("gp", version=8)
 class GaussianProcessSearch:
     """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and at most a few hundred evaluations.
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from designopt.solvers.surrogate.additive import group_derivatives
 from designopt.solvers.surrogate.cokriging import CoKriging
 from designopt.solvers.surrogate.gaussian_process import GaussianProcess
-from designopt.solvers.surrogate.matern import Array, with_jumps
+from designopt.solvers.surrogate.matern import Array, Indices, with_jumps
 
 
 @dataclass(frozen=True)
 class Stack:
     """p processes of n points each, without observed slopes: inverse length `scales` (p, d), points in length scales
-    `scaled_points` (p, n, d), `inverse` factors (p, n, n), `weights` (p, n), `mean`, `variance` and `jumps` (p,)."""
+    `scaled_points` (p, n, d), `inverse` factors (p, n, n), `weights` (p, n), `mean`, `variance`, `jumps` and `additive`
+    shares of the kernel (p,), the latter of columns in `groups` (d,)."""
 
     scales: Array
     scaled_points: Array
@@ -25,6 +27,8 @@ class Stack:
     mean: Array
     variance: Array
     jumps: Array
+    additive: Array
+    groups: Indices
 
     @classmethod
     def from_processes(cls, processes: Sequence[GaussianProcess]) -> Stack:
@@ -37,18 +41,25 @@ class Stack:
             np.array([p.mean for p in processes]),
             np.array([p.variance for p in processes]),
             np.array([p.jumps for p in processes]),
+            np.array([p.additive for p in processes]),
+            max((p.groups for p in processes), key=lambda groups: int(groups.max())),
         )
 
     def slopes(self, point: Array) -> tuple[Array, Array, Array, Array]:
         """Means and standard deviations (p,), without the noise, and their derivatives (p, d) at one `point` (d,)."""
         apart = (point * self.scales)[:, None, :] - self.scaled_points
         R, first = with_jumps(np.einsum("pnd,pnd->pn", apart, apart), self.jumps[:, None])
+        along = first[:, :, None] * apart  # half the derivatives of R with respect to the scaled point
+        if self.additive.any():
+            by_group, first_by_column = group_derivatives(apart**2, self.groups)
+            share = self.additive[:, None]
+            R = (1.0 - share) * R + share * by_group
+            along = (1.0 - share)[:, :, None] * along + share[:, :, None] * first_by_column * apart
         projection = (self.inverse @ R[:, :, None])[:, :, 0]
         share = np.maximum(1.0 + self.jumps - np.einsum("pn,pn->p", projection, projection), 1e-14)
         sd = np.sqrt(self.variance * share)
         solutions = (projection[:, None, :] @ self.inverse)[:, 0, :]
-        # dR_i/dx_j = 2 first_i apart_ij scale_j
-        products = np.stack([self.weights * first, solutions * first], axis=1) @ apart  # (p, 2, d)
+        products = np.stack([self.weights, solutions], axis=1) @ along  # (p, 2, d)
         by_mean, by_sd = 2.0 * self.scales * products[:, 0], 2.0 * self.scales * products[:, 1]
         mean = self.mean + np.einsum("pn,pn->p", R, self.weights)
         return mean, sd, by_mean, -(self.variance / sd)[:, None] * by_sd

@@ -1,0 +1,49 @@
+"""The additive part of a kernel: effects of single parameters that add up.
+
+The kernel ``(1 - share) k(q) + share mean_g k(G q_g)`` consists of the Matern kernel k of all columns and of one for each
+of the G groups of columns alone, with the part q_g of that group in the squared distance q (Plate, *Behaviormetrika* 26
+(1999) 29; Duvenaud, Nickisch & Rasmussen 2011, with the first and the full order). Both parts have the same mean
+curvature at 0, and hence the same length scales. Where effects add up, an observation informs about all designs with the
+same value of one parameter, not only about those near it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designopt.solvers.surrogate.matern import Array, Indices, matern, squared_distances
+
+
+def mixed_correlations(a: Array, b: Array, share: float, groups: Indices) -> Array:
+    """Correlations (n, m) of scaled points (n, d) and (m, d) with columns in `groups` (d,) and this additive `share`."""
+    R = matern(squared_distances(a, b))[0]
+    return R if share == 0.0 else np.asarray((1.0 - share) * R + share * group_correlations(a, b, groups))
+
+
+def group_correlations(a: Array, b: Array, groups: Indices) -> Array:
+    """The mean over `groups` (d,) of the correlations (n, m) of scaled points (n, d) and (m, d) by one group alone."""
+    count = int(groups.max()) + 1
+    total = np.zeros((len(a), len(b)))
+    for columns in groups == np.arange(count)[:, None]:
+        total += matern(count * squared_distances(a[:, columns], b[:, columns]))[0]
+    return total / count
+
+
+def group_derivatives(squares: Array, groups: Indices) -> tuple[Array, Array]:
+    """`group_correlations` (...) of points with the `squares` (..., d) of their scaled differences along each column,
+    and the derivatives (..., d) with respect to these."""
+    alike = (groups[:, None] == groups).astype(np.float64)
+    count = int(groups.max()) + 1
+    R, first = matern(count * (squares @ alike))
+    return R @ (1.0 / (count * alike.sum(axis=0))), first
+
+
+def along_group_lengths(W: Array, points: Array, groups: Indices) -> Array:
+    """The sum (groups,) of `W` (n, n) times the derivative of the `group_correlations` of scaled `points` (n, d) with
+    respect to the logarithm of the length scale of each group."""
+    count = int(groups.max()) + 1
+    sums = np.empty(count)
+    for group, columns in enumerate(groups == np.arange(count)[:, None]):
+        squares = squared_distances(points[:, columns], points[:, columns])
+        sums[group] = -2.0 * float((W * matern(count * squares)[1] * squares).sum())
+    return sums
