@@ -1,10 +1,10 @@
 """The additive part of a kernel: effects of single parameters that add up.
 
-The kernel ``(1 - share) k(q) + share mean_g k(G q_g)`` consists of the Matern kernel k of all columns and of one for each
-of the G groups of columns alone, with the part q_g of that group in the squared distance q (Plate, *Behaviormetrika* 26
-(1999) 29; Duvenaud, Nickisch & Rasmussen 2011, with the first and the full order). Both parts have the same mean
-curvature at 0, and hence the same length scales. Where effects add up, an observation informs about all designs with the
-same value of one parameter, not only about those near it.
+The kernel ``(1 - share) k(q) + share mean_g k(G q_g)`` consists of the Matern kernel k of all columns and of one for
+each of the G groups of columns alone, with the part q_g of that group in the squared distance q (Plate,
+*Behaviormetrika* 26 (1999) 29; Duvenaud, Nickisch & Rasmussen 2011, with the first and the full order). The factor G
+gives both parts the same curvature at 0, so that they can have the same length scales. Where effects add up, an
+observation informs about all designs with the same value of one parameter, not only about those near it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from designopt.solvers.surrogate.matern import Array, Indices, matern, squared_d
 
 
 def mixed_correlations(a: Array, b: Array, share: float, groups: Indices) -> Array:
-    """Correlations (n, m) of scaled points (n, d) and (m, d) with columns in `groups` (d,) and this additive `share`."""
+    """Correlations (n, m) of scaled points (n, d), (m, d), with this additive `share` of columns in `groups` (d,)."""
     R = matern(squared_distances(a, b))[0]
     return R if share == 0.0 else np.asarray((1.0 - share) * R + share * group_correlations(a, b, groups))
 

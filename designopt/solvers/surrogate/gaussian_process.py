@@ -397,8 +397,6 @@ def _negative_posterior(
         by_odds = h.additive * (1.0 - h.additive) * float((W * from_groups_alone).sum())
         odds = logarithms[-1] / ADDITIVE_PRIOR
         value += 0.5 * float(odds**2) + float(np.log(ADDITIVE_PRIOR))
-        return value, np.append(
-            np.append(0.5 * along, 0.5 * by_noise) + pull, 0.5 * by_odds + odds / ADDITIVE_PRIOR
-        )
+        return value, np.append(np.append(0.5 * along, 0.5 * by_noise) + pull, 0.5 * by_odds + odds / ADDITIVE_PRIOR)
 
     return function

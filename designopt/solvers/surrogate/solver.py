@@ -53,6 +53,7 @@ class GaussianProcessSearch:
     solution, get a second kernel of short length scales. With one objective, the length scales of a process are
     expected near a common level or independent of each other, whichever is more probable; if none of the last ten
     designs was an improvement and the processes expect none anywhere, processes of independent length scales choose.
+    Effects of single parameters may add up, if that is more probable (Plate 1999; Duvenaud, Nickisch & Rasmussen 2011).
     With several objectives every fourth design aims at an end of the front.
 
     Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with

@@ -99,20 +99,21 @@ def test_noise_of_a_model_without_any_leaves_known_designs_certain():
     assert one[1] == pytest.approx(float(computed.predict(POINTS[3:4] + 0.1)[1][0]), rel=1e-9)
 
 
-@pytest.mark.parametrize("noisy", [True, False])
-def test_a_factor_that_is_carried_on_gives_the_same_predictions(noisy):
-    h, at = Hyperparameters(np.array([0.6, 1.1, 4.0]), 1e-5, noisy), RNG.random((9, 3))
+@pytest.mark.parametrize(("noisy", "additive"), [(True, 0.0), (False, 0.0), (False, 0.4)])
+def test_a_factor_that_is_carried_on_gives_the_same_predictions(noisy, additive):
+    h, at = Hyperparameters(np.array([0.6, 1.1, 4.0]), 1e-5, noisy, additive=additive), RNG.random((9, 3))
     first = GaussianProcess(POINTS[:20], VALUES[:20], GROUPS, h)
     complete = GaussianProcess(POINTS, VALUES, GROUPS, h)
     carried = replace(complete, reusable=first.factors)
     assert len(first.factors) == (1 if noisy else 2)
-    assert first.factors[0].carried_on(complete.scaled_points, h.noise) == pytest.approx(
+    assert first.factors[0].carried_on(complete.scaled_points, h.noise, additive) == pytest.approx(
         complete.inverse_factor, rel=1e-6, abs=1e-6
     )
     for mine, expected in zip(carried.predict(at), complete.predict(at), strict=True):
         assert mine == pytest.approx(expected, rel=1e-6)
-    assert first.factors[0].carried_on(complete.scaled_points[1:], h.noise) is None  # other points
-    assert first.factors[0].carried_on(complete.scaled_points, 2.0 * h.noise) is None  # another noise
+    assert first.factors[0].carried_on(complete.scaled_points[1:], h.noise, additive) is None  # other points
+    assert first.factors[0].carried_on(complete.scaled_points, 2.0 * h.noise, additive) is None  # another noise
+    assert first.factors[0].carried_on(complete.scaled_points, h.noise, 0.5) is None  # another kernel
 
 
 def test_the_same_point_twice_is_no_trouble():
@@ -198,7 +199,11 @@ def test_it_passes_through_observed_slopes():
         assert mean_slope[:2] == pytest.approx(WITH_SLOPES.observed_slopes.values[i], abs=1e-3)
 
 
-@pytest.mark.parametrize("process", [PROCESS, WITH_SLOPES], ids=["values", "values and slopes"])
+@pytest.mark.parametrize(
+    "process",
+    [PROCESS, WITH_SLOPES, replace(PROCESS, hyperparameters=replace(PROCESS.hyperparameters, additive=0.6))],
+    ids=["values", "values and slopes", "effects that add up"],
+)
 def test_slopes_of_predictions_agree_with_central_differences(process):
     at, h = np.array([0.3, 0.6, 0.2]), 1e-5
     mean, sd, mean_slope, sd_slope = process.slopes(at)
@@ -209,13 +214,19 @@ def test_slopes_of_predictions_agree_with_central_differences(process):
         assert sd_slope[j] == pytest.approx((above[1][0] - below[1][0]) / (2 * h), rel=1e-3, abs=1e-7)
 
 
-@pytest.mark.parametrize(("common_level", "slopes"), [(True, None), (False, None), (True, WITH_SLOPES.observed_slopes)])
-def test_the_posterior_has_the_gradient_that_differences_show(common_level, slopes):
+@pytest.mark.parametrize(
+    ("common_level", "additive", "slopes"),
+    [(True, 0.0, None), (False, 0.0, None), (False, 0.3, None), (True, 0.0, WITH_SLOPES.observed_slopes)],
+)
+def test_the_posterior_has_the_gradient_that_differences_show(common_level, additive, slopes):
     groups = np.array([0, 1, 1])  # two columns share a length scale, as the values of a choice do
-    function = _negative_posterior(POINTS, VALUES, groups, first_guess(2, common_level=common_level), slopes)
-    at, h = np.log([0.5, 1.0, 1e-4]), 1e-6
+    start = replace(first_guess(2, common_level=common_level), lengths=np.array([0.5, 1.0]), noise=1e-4)
+    start = replace(start, additive=additive)
+    function = _negative_posterior(POINTS, VALUES, groups, start, slopes)
+    at, h = start.logarithms, 1e-6
     gradient = function(at)[1]
-    for j, step in enumerate(h * np.eye(3)):
+    assert len(gradient) == (4 if additive else 3)
+    for j, step in enumerate(h * np.eye(len(at))):
         assert gradient[j] == pytest.approx((function(at + step)[0] - function(at - step)[0]) / (2 * h), rel=1e-5)
 
 
