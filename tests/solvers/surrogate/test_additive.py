@@ -1,10 +1,14 @@
-"""The additive part of a kernel, against its formula pair by pair."""
+"""The additive part of a kernel, against its formula pair by pair, and where the evidence is for it."""
 
 import numpy as np
 import pytest
 
 from designopt.solvers.surrogate.additive import group_correlations, group_derivatives, mixed_correlations
 from designopt.solvers.surrogate.gaussian_process import GaussianProcess, Hyperparameters
+from designopt.solvers.surrogate.model import Surrogate
+from designopt.solvers.surrogate.observations import Observations
+from designopt.study.study import DesignVariable
+from designopt.testing import problem_from
 
 RNG = np.random.default_rng(8)
 GROUPS = np.array([0, 1, 1, 2])
@@ -62,3 +66,26 @@ def test_values_on_the_axes_determine_the_sum_of_effects_far_away():
         deviations.append(float(sd[0]))
     assert errors[1] < 0.05 < 0.5 < errors[0]
     assert deviations[1] < 0.1 * deviations[0]
+
+
+def test_evidence_decides_whether_effects_add_up():
+    """Styblinski & Tang (1990), a sum over parameters, and a ridge across all of them."""
+    X, at = np.random.default_rng(0).random((2, 40, 4))
+    feasible = np.ones(40, dtype=bool)
+    space = [DesignVariable(f"x{i}", "real", 0.0, 1.0) for i in range(4)]
+    surrogate_of = problem_from(lambda d, s: {"f": 0.0}, space, minimize=["f"])
+
+    def effects(U):
+        x = 10.0 * U - 5.0
+        return (x**4 - 16.0 * x**2 + 5.0 * x).sum(axis=1) / 2.0
+
+    def ridge(U):
+        return np.cos(2.0 * U.sum(axis=1))
+
+    for function, adds_up in ((effects, True), (ridge, False)):
+        observations = Observations(X, function(X)[:, None], np.empty((40, 0)), feasible, ~feasible)
+        processes = Surrogate(surrogate_of).processes(observations, np.empty((0, 4)))
+        process, scale = processes.objectives[0], processes.scales[0]
+        assert (process.hyperparameters.additive > 0.5) is adds_up
+        error = np.abs(scale.values(process.predict(at)[0]) - function(at)).mean()
+        assert error < 0.1 * np.ptp(function(at))

@@ -348,29 +348,6 @@ def test_evidence_decides_whether_length_scales_have_a_common_level():
         assert process.hyperparameters.common_level is common
 
 
-def test_evidence_decides_whether_effects_add_up():
-    """Styblinski & Tang (1990), a sum over parameters, and a ridge across all of them."""
-    X, at = np.random.default_rng(0).random((2, 40, 4))
-    feasible = np.ones(40, dtype=bool)
-    space = [DesignVariable(f"x{i}", "real", 0.0, 1.0) for i in range(4)]
-    surrogate_of = problem_from(lambda d, s: {"f": 0.0}, space, minimize=["f"])
-
-    def effects(U):
-        x = 10.0 * U - 5.0
-        return (x**4 - 16.0 * x**2 + 5.0 * x).sum(axis=1) / 2.0
-
-    def ridge(U):
-        return np.cos(2.0 * U.sum(axis=1))
-
-    for function, adds_up in ((effects, True), (ridge, False)):
-        observations = Observations(X, function(X)[:, None], np.empty((40, 0)), feasible, ~feasible)
-        processes = Surrogate(surrogate_of).processes(observations, np.empty((0, 4)))
-        process, scale = processes.objectives[0], processes.scales[0]
-        assert (process.hyperparameters.additive > 0.5) is adds_up
-        error = np.abs(scale.values(process.predict(at)[0]) - function(at)).mean()
-        assert error < 0.1 * np.ptp(function(at))
-
-
 def test_the_optimum_of_a_sum_of_effects_is_found_among_many_local_ones():
     """Styblinski & Tang (1990) in five dimensions, 32 local minima; the smallest value is -195.83."""
 
