@@ -214,7 +214,7 @@ def test_multipliers_of_bounds_belong_to_the_unscaled_cost():
     ("power", "low", "tolerance"),
     [
         (4, -FREE, 1e-4),  # 1e8 x^4 / 4 is divided by 1e6: the tolerance alone would leave a gradient of 100
-        (1, 0.0, 1e-3),  # 1e8 x with x >= 0, divided by 1e6: the tolerance alone leaves a cost of 149
+        (1, 0.0, 1e-2),  # 1e8 x with x >= 0, divided by 1e6: the tolerance alone leaves a cost of 2827
     ],
     ids=["gradient", "complementarity"],
 )
