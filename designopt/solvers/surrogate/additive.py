@@ -9,6 +9,9 @@ observation informs about all designs with the same value of one parameter, not 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from designopt.solvers.surrogate.matern import Array, Indices, matern, squared_distances
@@ -38,12 +41,34 @@ def group_derivatives(squares: Array, groups: Indices) -> tuple[Array, Array]:
     return R @ (1.0 / (count * alike.sum(axis=0))), first
 
 
-def along_group_lengths(W: Array, points: Array, groups: Indices) -> Array:
-    """The sum (groups,) of `W` (n, n) times the derivative of the `group_correlations` of scaled `points` (n, d) with
-    respect to the logarithm of the length scale of each group."""
-    count = int(groups.max()) + 1
-    sums = np.empty(count)
-    for group, columns in enumerate(groups == np.arange(count)[:, None]):
-        squares = squared_distances(points[:, columns], points[:, columns])
-        sums[group] = -2.0 * float((W * matern(count * squares)[1] * squares).sum())
-    return sums
+@dataclass(frozen=True)
+class GroupKernels:
+    """`correlations` (n, n) of scaled points by `group_correlations`, and for each group the squared distances and the
+    derivative of its kernel with respect to them, (n, n) each."""
+
+    correlations: Array
+    squares: Sequence[Array]
+    slopes: Sequence[Array]
+
+    @classmethod
+    def between(cls, points: Array, groups: Indices) -> GroupKernels:
+        """The kernels between the scaled `points` (n, d) with columns in `groups` (d,)."""
+        count = int(groups.max()) + 1
+        squares = [
+            squared_distances(points[:, columns], points[:, columns]) for columns in groups == np.arange(count)[:, None]
+        ]
+        kernels = [matern(count * of_group) for of_group in squares]
+        total = np.zeros((len(points), len(points)))
+        for R, _ in kernels:
+            total += R
+        return cls(total / count, squares, [first for _, first in kernels])
+
+    def along_lengths(self, W: Array) -> Array:
+        """The sum (groups,) of `W` (n, n) times the derivative of the `correlations` with respect to the logarithm of
+        the length scale of each group."""
+        return np.array(
+            [
+                -2.0 * float((W * first * squares).sum())
+                for first, squares in zip(self.slopes, self.squares, strict=True)
+            ]
+        )

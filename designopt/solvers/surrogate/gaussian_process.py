@@ -19,7 +19,7 @@ import numpy as np
 
 from designopt.lazy import scipy
 from designopt.solvers.surrogate.additive import (
-    along_group_lengths,
+    GroupKernels,
     group_correlations,
     group_derivatives,
     mixed_correlations,
@@ -368,7 +368,8 @@ def _negative_posterior(
         scaled_points = points / h.lengths[groups]
         R, first = observation_correlations(scaled_points, scales, slopes)
         if h.additive:
-            from_groups_alone = group_correlations(scaled_points, scaled_points, groups) - R
+            kernels = GroupKernels.between(scaled_points, groups)
+            from_groups_alone = kernels.correlations - R
             R = R + h.additive * from_groups_alone
         noise = noise_of_observations(n, scales, slopes)
         R[np.diag_indices(size)] += h.noise * noise
@@ -393,7 +394,7 @@ def _negative_posterior(
         by_noise = h.noise * float((np.diag(W) * noise).sum())
         if not h.additive:
             return value, np.append(0.5 * along, 0.5 * by_noise) + pull
-        along = (1.0 - h.additive) * along + h.additive * along_group_lengths(W, scaled_points, groups)
+        along = (1.0 - h.additive) * along + h.additive * kernels.along_lengths(W)
         by_odds = h.additive * (1.0 - h.additive) * float((W * from_groups_alone).sum())
         odds = logarithms[-1] / ADDITIVE_PRIOR
         value += 0.5 * float(odds**2) + float(np.log(ADDITIVE_PRIOR))

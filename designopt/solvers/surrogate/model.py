@@ -57,11 +57,12 @@ class Surrogate:
     """Processes of all observations so far. Hyperparameters are fitted again when there are a tenth more of them, from
     SOON observations on a fifth; the transformation of values is chosen again when there are half as many more."""
 
-    def __init__(self, problem: Problem, noise: bool | None = None, priors: Sequence[bool] = (True, False)) -> None:
-        """`noise` is the setting of the solver: None means that the model decides. `priors` are the possible values of
-        `common_level` of the hyperparameters, of which the more probable is chosen."""
+    def __init__(self, problem: Problem, noise: bool | None = None, *, independent_lengths: bool = False) -> None:
+        """`noise` is the setting of the solver: None means that the model decides. With one objective and without
+        `independent_lengths`, length scales may have a common level, if that is more probable."""
         self.problem = problem
-        self.priors = priors
+        #: The possible values of `common_level` of the hyperparameters.
+        self.priors = (False,) if independent_lengths or len(problem.objectives) > 1 else (True, False)
         self.noisy = problem.model.plugin.takes_rng if noise is None else noise
         self.coordinates = Coordinates(problem.space)
         self._equality = np.array([limit.equality for limit in problem.limits], dtype=bool)

@@ -179,8 +179,8 @@ class _Search:
         self._rng = rng
         self._coordinates = Coordinates(problem.space)
         self._single = len(problem.objectives) == 1
-        self._surrogate = Surrogate(problem, settings.noise, priors=(True, False) if self._single else (False,))
-        self._independent = Surrogate(problem, settings.noise, priors=(False,))
+        self._surrogate = Surrogate(problem, settings.noise)
+        self._independent = Surrogate(problem, settings.noise, independent_lengths=True)
         self._outcomes = [start] if len(start) else []
         self._pending: list[Floats] = []
         self._proposals = {x.tobytes() for x in start.X + 0.0}
