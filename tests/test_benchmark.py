@@ -327,7 +327,7 @@ def test_a_solver_is_behind_only_if_its_runs_show_it() -> None:
     ("file", "plugins", "plan"),
     [
         (BUNDLED, [], ["two_loops: 12 runs in results/two_loops.benchmark", "12 not begun"]),
-        (FEW / "few_evaluations.yaml", ["problems.py", "peer.py"], ["1728 runs", " in its records"]),
+        (FEW / "few_evaluations.yaml", ["problems.py", "peer.py"], ["2160 runs", " in its records"]),
     ],
 )
 def test_the_plan_counts_the_runs(
