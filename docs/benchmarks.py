@@ -42,10 +42,10 @@ evaluations, with seeds that no choice of its rules has seen: 3 to 7 of the firs
 On three of the latter both end in the second best minimum of Hartmann's function, as they did in version 7 with these
 seeds, but not with seeds 0 to 4. Several of the published functions are sums over parameters (Levy, Styblinski-Tang,
 Michalewicz, Kursawe), which version 8 models: gains on these say little about a model whose parameters interact. Times
-in the records are those of busy machines. "not run": no seed of that search came so far. Behind each table stands, for every problem, which other search has the largest median, its runs, gp's
-median over it, and the probability that the other's runs rank so far above those of gp by chance (one-sided). One run
-against five cannot tell (p is 1/6 at least); 0.000 everywhere says that no search had come below the worst corner of
-the front by then.
+in the records are those of busy machines. "not run": no seed of that search came so far. Behind each table stands, for
+every problem, which other search has the largest median, its runs, gp's median over it, and the probability that the
+other's runs rank so far above those of gp by chance (one-sided). One run against five cannot tell (p is 1/6 at least);
+0.000 everywhere says that no search had come below the worst corner of the front by then.
 
 The table is a [benchmark file](benchmark_files.md), `tests/bench/few_evaluations/few_evaluations.yaml`: problems,
 solvers, the other packages as a solver of a plugin file, and `results/benchmarks/few_evaluations.csv` as the records
