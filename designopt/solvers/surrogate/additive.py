@@ -17,9 +17,9 @@ import numpy as np
 from designopt.solvers.surrogate.matern import Array, Indices, matern, squared_distances
 
 
-def mixed_correlations(a: Array, b: Array, share: float, groups: Indices) -> Array:
-    """Correlations (n, m) of scaled points (n, d), (m, d), with this additive `share` of columns in `groups` (d,)."""
-    R = matern(squared_distances(a, b))[0]
+def with_additive_part(R: Array, a: Array, b: Array, share: float, groups: Indices) -> Array:
+    """Correlations (n, m) of scaled points (n, d), (m, d), with this additive `share` of columns in `groups` (d,); `R`
+    (n, m) are those of all columns."""
     return R if share == 0.0 else np.asarray((1.0 - share) * R + share * group_correlations(a, b, groups))
 
 

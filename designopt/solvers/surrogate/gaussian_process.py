@@ -20,18 +20,19 @@ import numpy as np
 from designopt.lazy import scipy
 from designopt.solvers.surrogate.additive import (
     GroupKernels,
-    group_correlations,
     group_derivatives,
-    mixed_correlations,
+    with_additive_part,
 )
 from designopt.solvers.surrogate.matern import (
     Array,
     Indices,
     Slopes,
     along_length_scales,
+    matern,
     noise_of_observations,
     observation_correlations,
     slopes_with_observations,
+    squared_distances,
     with_observations,
 )
 
@@ -116,9 +117,8 @@ class CholeskyFactor:
         new_points = scaled_points[n:]
         if not len(new_points):
             return self.inverse
-        projection = self.inverse @ mixed_correlations(self.scaled_points, new_points, additive, self.groups)
-        schur_complement = mixed_correlations(new_points, new_points, additive, self.groups)
-        schur_complement -= projection.T @ projection
+        projection = self.inverse @ self._correlations(self.scaled_points, new_points)
+        schur_complement = self._correlations(new_points, new_points) - projection.T @ projection
         schur_complement[np.diag_indices(len(schur_complement))] += noise
         factor, info = scipy.linalg.lapack.dpotrf(schur_complement, lower=1, clean=1)
         if info:
@@ -130,6 +130,9 @@ class CholeskyFactor:
                 [-corner @ (projection.T @ self.inverse), corner],
             ]
         )
+
+    def _correlations(self, a: Array, b: Array) -> Array:
+        return with_additive_part(matern(squared_distances(a, b))[0], a, b, self.additive, self.groups)
 
 
 @dataclass(frozen=True)
@@ -185,8 +188,7 @@ class GaussianProcess:
                 if (inverse_factor := factor.carried_on(self.scaled_points, noise, self.additive)) is not None:
                     return inverse_factor
         R, _ = observation_correlations(self.scaled_points, self.scales, self.observed_slopes, self.jumps)
-        if self.additive:
-            R = self._with_additive_part(R, self.scaled_points)
+        R = with_additive_part(R, self.scaled_points, self.scaled_points, self.additive, self.groups)
         of_each = noise_of_observations(len(self.points), self.scales, self.observed_slopes)
         R[np.diag_indices(len(R))] += noise * of_each
         lower, info = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
@@ -231,16 +233,11 @@ class GaussianProcess:
         """Weight of each observation's correlation with a point in the prediction there."""
         return np.asarray(self.inverse_factor.T @ self._whitened_values)
 
-    def _with_additive_part(self, R: Array, at: Array) -> Array:
-        """The correlations (k, n) at scaled points `at` (k, d) for those `R` of all columns."""
-        return (1.0 - self.additive) * R + self.additive * group_correlations(at, self.scaled_points, self.groups)
-
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Mean and standard deviation (k,), without the noise, at `points` (k, d)."""
         at = points * self.scales
         R = with_observations(at, self.scaled_points, self.scales, self.observed_slopes, self.jumps)
-        if self.additive:
-            R = self._with_additive_part(R, at)
+        R = with_additive_part(R, at, self.scaled_points, self.additive, self.groups)
         projection = self.spread_factor @ R.T
         share = np.maximum(1.0 + self.jumps - np.einsum("ij,ij->j", projection, projection), 1e-14)
         return self.mean + R @ self.weights, np.sqrt(self.variance * share)

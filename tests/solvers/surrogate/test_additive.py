@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from designopt.solvers.surrogate.additive import group_correlations, group_derivatives, mixed_correlations
+from designopt.solvers.surrogate.additive import group_correlations, group_derivatives, with_additive_part
 from designopt.solvers.surrogate.gaussian_process import GaussianProcess, Hyperparameters
 from designopt.solvers.surrogate.model import Surrogate
 from designopt.solvers.surrogate.observations import Observations
@@ -31,7 +31,9 @@ def correlation(a, b, share):
 
 def test_correlations_are_those_of_the_formula():
     expected = np.array([[correlation(a, b, 0.3) for b in B] for a in A])
-    assert mixed_correlations(A, B, 0.3, GROUPS) == pytest.approx(expected, rel=1e-10)
+    of_all = np.array([[correlation(a, b, 0.0) for b in B] for a in A])
+    assert with_additive_part(of_all, A, B, 0.3, GROUPS) == pytest.approx(expected, rel=1e-10)
+    assert with_additive_part(of_all, A, B, 0.0, GROUPS) is of_all
 
 
 def test_both_parts_have_the_same_curvature_at_a_point():
