@@ -10,6 +10,8 @@ from designopt.solvers.surrogate.coordinates import Coordinates
 
 #: Standard deviations of the steps from known designs, in ranges of the parameters.
 STEPS = (0.2, 0.05, 0.01, 0.002)
+#: Share of the designs near known ones in which one coordinate alone changes, to any value.
+ONE_CHANGED = 0.5
 #: Mean number of coordinates of a known design that change at once, with many parameters.
 CHANGED = 8.0
 
@@ -23,8 +25,8 @@ def candidates(
 ) -> Floats:
     """Candidate designs (about `count`, d), without those that violate a relation.
 
-    Half of them are spread over the space (or `bounds`), the others are designs of the `front` (n, d) with some
-    coordinates changed, by steps of several sizes or taken from another design of the front.
+    Half of them are spread over the space (or `bounds`), the others are designs of the `front` (n, d) with one
+    coordinate changed to any value, or several, by steps of several sizes or taken from another design of the front.
     """
     d = len(coordinates.space.free)
     lower, upper = (np.zeros(d), np.ones(d)) if bounds is None else bounds
@@ -38,6 +40,10 @@ def candidates(
     mutates[np.arange(len(parents)), rng.integers(d, size=len(parents))] = True
     steps = np.array(STEPS)[rng.integers(len(STEPS), size=len(parents))]
     children = np.where(mutates, parents + steps[:, None] * rng.standard_normal(parents.shape), parents)
+    rows = np.flatnonzero(rng.random(len(parents)) < ONE_CHANGED)
+    columns = rng.integers(d, size=len(rows))
+    children[rows] = parents[rows]
+    children[rows, columns] = rng.uniform(lower[columns], upper[columns])
     crosses = rng.random(len(parents)) < 0.25
     children[crosses] = np.where(rng.random((int(crosses.sum()), d)) < 0.5, children[crosses], mates[crosses])
     for j, p in enumerate(coordinates.space.free):

@@ -21,6 +21,8 @@ Bounds = tuple[Floats, Floats]
 GRID = 2.0**-26
 #: Maximum distance of designs around a point, in ranges of the parameters.
 CLOSE = 0.02
+#: Number of candidates from which the search follows the gradient.
+STARTS = 4
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def maximum(
     acquisition = processes.acquisition(E)
     order = np.argsort(-acquisition, kind="stable")
     best, best_value = X[order[0]], float(acquisition[order[0]])
-    for i in without_neighbours(E, order, 2):
+    for i in without_neighbours(E, order, STARTS):
         x, value = _local_optimum(coordinates, processes, X[i], bounds)
         if crowd is not None and crowd.surrounds(coordinates.coordinates(x[None]))[0]:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from designopt.solvers.surrogate.maximum import Bounds, Crowd, Maximum, maximum,
 from designopt.solvers.surrogate.model import Surrogate
 from designopt.solvers.surrogate.observations import Observations
 from designopt.solvers.surrogate.processes import Processes
+from designopt.solvers.surrogate.scale import Scale
 
 #: Maximum number of objectives: more have too many boxes beside their front.
 OBJECTIVES = 4
@@ -31,15 +32,19 @@ LEAST, CHEAP = 4, 20
 ENDS, END = 4, 0.01
 #: If fewer than half of this number of designs were improvements, about every other one is chosen by a local model.
 RECENT = 10
-#: If the expected gain is less than this share of the hypervolume, the next way is tried.
+#: Gains below this share of the hypervolume, with one objective of the spread of its values, count as none.
 LITTLE = 1e-4
+#: Number of designs without a gain after which the processes expect none, and after which the search begins again.
+EXHAUSTED, AGAIN = 10, 20
+#: Decades of the box of a local search below that of the designs of its model.
+DECADES = 1.0
 #: The two ways: away from densely sampled regions, or around a design of the front.
 AWAY, NEAR = 0, 1
 #: With jumping values, the minimum and the maximum probability that the first way is `NEAR`.
 LEAST_NEAR, MOST_NEAR = 0.2, 0.5
 
 
-@solver("gp", version=8)
+@solver("gp", version=9)
 class GaussianProcessSearch:
     """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and at most a few hundred evaluations.
 
@@ -51,10 +56,11 @@ class GaussianProcessSearch:
     transformed to compress large ones if that increases the likelihood. If fewer than half of the last ten designs were
     improvements, about every other one is chosen by a local model; values that jump there, as between branches of a
     solution, get a second kernel of short length scales. With one objective, the length scales of a process are
-    expected near a common level or independent of each other, whichever is more probable; if none of the last ten
-    designs was an improvement and the processes expect none anywhere, processes of independent length scales choose.
-    Effects of single parameters may add up, if that is more probable (Plate 1999; Duvenaud, Nickisch & Rasmussen 2011).
-    With several objectives every fourth design aims at an end of the front.
+    expected near a common level or independent of each other, whichever is more probable; if the last ten designs gave
+    no gain and the processes expect none anywhere, processes of independent length scales choose, and after ten more
+    the search starts anew without the known designs, until it finds a better one. Effects of single parameters may add
+    up, if that is more probable (Plate 1999; Duvenaud, Nickisch & Rasmussen 2011). With several objectives every fourth
+    design aims at an end of the front.
 
     Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with
     predictions in place of pending results (Ginsbourger, Le Riche & Carraro 2010). Designs of ``start_from`` are used
@@ -142,7 +148,7 @@ class GaussianProcessSearch:
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:
         """Search design by design; all random numbers come from `rng`."""
         self.check(problem)
-        search = _Search(self, problem, rng, start)
+        search = _Search(self, problem, rng, [start] if len(start) else [], set())
         # One thread: matrices are small, more threads would only wait, and digits would depend on their number.
         blas = threadpoolctl.ThreadpoolController()
 
@@ -170,9 +176,19 @@ class GaussianProcessSearch:
 
 
 class _Search:
-    """State of the ask-and-tell loop, and the choice of the next design."""
+    """State of the ask-and-tell loop, and the choice of the next design.
 
-    def __init__(self, settings: GaussianProcessSearch, problem: Problem, rng: np.random.Generator, start: Outcomes):
+    A search begins with the outcomes `start`, and proposes no design of `proposals`, which it extends.
+    """
+
+    def __init__(
+        self,
+        settings: GaussianProcessSearch,
+        problem: Problem,
+        rng: np.random.Generator,
+        start: Sequence[Outcomes],
+        proposals: set[bytes],
+    ) -> None:
         self.end_reason: str | None = None
         self._settings = settings
         self._problem = problem
@@ -181,13 +197,14 @@ class _Search:
         self._single = len(problem.objectives) == 1
         self._surrogate = Surrogate(problem, settings.noise)
         self._independent = Surrogate(problem, settings.noise, independent_lengths=True)
-        self._outcomes = [start] if len(start) else []
+        self._outcomes = list(start)
         self._pending: list[Floats] = []
-        self._proposals = {x.tobytes() for x in start.X + 0.0}
+        self._proposals = proposals
+        self._proposals.update(x.tobytes() for outcomes in start for x in outcomes.X + 0.0)
         self._known_cheap: set[bytes] = set()
         d = len(problem.space.free)
         startup = settings.startup or min(max(2 * d + 2, 8), 40)
-        count = max(startup - int((~start.invalid).sum()), 0)
+        count = max(startup - sum(int((~outcomes.invalid).sum()) for outcomes in start), 0)
         self.cost = problem.fidelity.cost if problem.fidelity is not None and settings.fidelity else None
         self._cheap: list[Observations] = []
         self._slopes = problem.gradients and settings.wants_gradient() and self.cost is None
@@ -206,7 +223,12 @@ class _Search:
         self._ways_by_design: dict[bytes, int] = {}
         self._worth = np.ones((2, 2))
         """Number of improvements and of designs, each plus one, for AWAY and NEAR, in a search with jumping values."""
-        self._small = self._tells = self._since_cheap = self._turns = 0
+        self._small = self._tells = self._since_cheap = self._turns = self._since_gain = 0
+        self._scale: Scale | None = None
+        self._last_gain = np.inf
+        """The only objective of the last design that was a gain."""
+        self._restart: _Search | None = None
+        """A search that knows none of the designs so far, after they led to an optimum."""
 
     @property
     def starting(self) -> bool:
@@ -219,8 +241,8 @@ class _Search:
 
     @property
     def _exhausted(self) -> bool:
-        """Whether none of the last designs improved the only objective, as around an optimum that is known."""
-        return self._single and len(self._recent) == RECENT and not any(self._recent)
+        """Whether the last designs gave no gain of the only objective, as around an optimum that is known."""
+        return self._single and self._since_gain >= EXHAUSTED
 
     def ask(self) -> Floats:
         """The next design (1, d); (0, d) at the end of the search."""
@@ -230,6 +252,11 @@ class _Search:
         self._proposals.add(x.tobytes())
         self._pending.append(x)
         return x[None]
+
+    def awaits(self, X: Sequence[Floats]) -> bool:
+        """Whether one of the designs `X` (d,) is pending."""
+        pending = {x.tobytes() for x in self._pending}
+        return any(x.tobytes() in pending for x in X)
 
     def learn(self, outcomes: Outcomes) -> None:
         """Called with the outcomes of the `cheap_designs`."""
@@ -241,14 +268,21 @@ class _Search:
     def tell(self, outcomes: Outcomes) -> None:
         """Called with the outcome (1 row) of the first pending design."""
         self._tells += 1
-        left = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
-        if len(left) == len(self._pending):  # the run evaluated this design instead, before a result was corrected
-            left = left[1:]
-            self._proposals.add((outcomes.X[0] + 0.0).tobytes())
-        self._pending = left
+        design = (outcomes.X[0] + 0.0).tobytes()
+        pending = [x.tobytes() for x in self._pending]
+        if design not in pending:  # the run evaluated this design instead, before a result was corrected
+            self._proposals.add(design)
+        index = pending.index(design) if design in pending else 0
+        if self._restart is not None and self._restart.awaits(self._pending[index : index + 1]):
+            self._restart.tell(outcomes)
+        del self._pending[index : index + 1]
         better = self._is_improvement(outcomes)
-        if (way := self._ways_by_design.pop((outcomes.X[0] + 0.0).tobytes(), None)) is not None:
+        if (way := self._ways_by_design.pop(design, None)) is not None:
             self._worth[way] += better, 1.0
+        if better and self._is_gain(outcomes):
+            self._since_gain, self._restart = 0, None
+        elif not self.starting:
+            self._since_gain += 1
         if not self.starting:
             self._recent.append(better)
         self._outcomes.append(outcomes)
@@ -261,6 +295,8 @@ class _Search:
         self.is_paused = self.cost is not None and self._tells < len(self._first)
         if self.is_paused:  # early in the search: wait for their results
             return None
+        if self._restart is not None and len(X := self._restart.ask()):
+            return np.asarray(X[0])
         observations = Observations.union(self._observations)
         if int((~observations.failed).sum()) < 2:
             return self._random_design()
@@ -268,7 +304,12 @@ class _Search:
         pending = np.array(self._pending).reshape(len(self._pending), observations.X.shape[1])
         processes = self._surrogate.processes(observations, pending, cheap)
         candidate = self._best_candidate(processes, observations.X[~observations.failed])
+        self._scale = processes.scales[0]
         if self._exhausted and candidate is not None and np.exp(candidate.value) < LITTLE * processes.hypervolume:
+            if self._since_gain >= AGAIN and self.cost is None and self._settings.min_gain is None:
+                self._restart = _Search(self._settings, self._problem, self._rng, [], self._proposals)
+                if len(X := self._restart.ask()):
+                    return np.asarray(X[0])
             processes = self._independent.processes(observations, pending, cheap)
             candidate = self._maximum(processes, None)
         if candidate is None:
@@ -357,7 +398,7 @@ class _Search:
         feature, u = self._coordinates.features(centre)[0], self._coordinates.coordinates(centre)[0]
         distances = ((self._coordinates.features(X) - feature) ** 2).sum(axis=1)
         beside = self._coordinates.coordinates(X[np.argsort(distances, kind="stable")[:count]])
-        reach = float(np.abs(beside - u).max())
+        reach = float(np.abs(beside - u).max()) * 10.0 ** -self._rng.uniform(0.0, DECADES)
         near = processes.near(feature, count)
         self._jumps = near.jump
         return near, (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
@@ -371,6 +412,19 @@ class _Search:
             return bool(outcomes.rank_violation[0] < min(o.rank_violation.min() for o in self._outcomes))
         F = np.concatenate([o.objectives for o in self._outcomes])[feasible]
         return bool(outcomes.feasible[0] and not np.all(outcomes.objectives[0] >= F, axis=1).any())
+
+    def _is_gain(self, improvement: Outcomes) -> bool:
+        """Whether an improvement of the only objective is not LITTLE since the last gain, in the spread of its values;
+        any improvement without a feasible design or with several objectives."""
+        if not self._single or not improvement.feasible[0]:
+            return True
+        value = improvement.objectives[0]
+        if self._scale is not None and np.isfinite(self._last_gain):
+            gain = self._scale.scaled(np.array([self._last_gain])) - self._scale.scaled(value)
+            if gain[0] <= LITTLE:
+                return False
+        self._last_gain = float(value[0])
+        return True
 
     def _new_designs(self, X: Floats) -> Floats:
         """The designs of `X` that are new."""
