@@ -34,9 +34,10 @@ ENDS, END = 4, 0.01
 RECENT = 10
 #: Gains below this share of the hypervolume, with one objective of the spread of its values, count as none.
 LITTLE = 1e-4
-#: Number of designs without a gain after which the processes expect none, and after which the search begins again.
+#: Numbers of designs without a gain after which, if the processes expect none, those of independent length scales choose
+#: and the search starts anew.
 EXHAUSTED, AGAIN = 10, 20
-#: Decades of the box of a local search below that of the designs of its model.
+#: A local search takes place in a box that is up to this number of decades smaller than that of its known designs.
 DECADES = 1.0
 #: The two ways: away from densely sampled regions, or around a design of the front.
 AWAY, NEAR = 0, 1
@@ -198,7 +199,7 @@ class _Search:
         self._surrogate = Surrogate(problem, settings.noise)
         self._independent = Surrogate(problem, settings.noise, independent_lengths=True)
         self._outcomes = list(start)
-        self._pending: list[Floats] = []
+        self._pending: dict[bytes, Floats] = {}
         self._proposals = proposals
         self._proposals.update(x.tobytes() for outcomes in start for x in outcomes.X + 0.0)
         self._known_cheap: set[bytes] = set()
@@ -226,9 +227,9 @@ class _Search:
         self._small = self._tells = self._since_cheap = self._turns = self._since_gain = 0
         self._scale: Scale | None = None
         self._last_gain = np.inf
-        """The only objective of the last design that was a gain."""
+        """The value of the only objective at the last gain."""
         self._restart: _Search | None = None
-        """A search that knows none of the designs so far, after they led to an optimum."""
+        """A search that knows none of the designs so far, since no gain is expected beside them."""
 
     @property
     def starting(self) -> bool:
@@ -244,19 +245,19 @@ class _Search:
         """Whether the last designs gave no gain of the only objective, as around an optimum that is known."""
         return self._single and self._since_gain >= EXHAUSTED
 
+    @property
+    def _restarts(self) -> bool:
+        """Whether the search starts anew where it expects no gain: not if it would end there."""
+        return self.cost is None and self._settings.min_gain is None
+
     def ask(self) -> Floats:
         """The next design (1, d); (0, d) at the end of the search."""
         x = self._next()
         if x is None:
             return np.empty((0, len(self._problem.space.free)))
         self._proposals.add(x.tobytes())
-        self._pending.append(x)
+        self._pending[x.tobytes()] = x
         return x[None]
-
-    def awaits(self, X: Sequence[Floats]) -> bool:
-        """Whether one of the designs `X` (d,) is pending."""
-        pending = {x.tobytes() for x in self._pending}
-        return any(x.tobytes() in pending for x in X)
 
     def learn(self, outcomes: Outcomes) -> None:
         """Called with the outcomes of the `cheap_designs`."""
@@ -269,13 +270,11 @@ class _Search:
         """Called with the outcome (1 row) of the first pending design."""
         self._tells += 1
         design = (outcomes.X[0] + 0.0).tobytes()
-        pending = [x.tobytes() for x in self._pending]
-        if design not in pending:  # the run evaluated this design instead, before a result was corrected
-            self._proposals.add(design)
-        index = pending.index(design) if design in pending else 0
-        if self._restart is not None and self._restart.awaits(self._pending[index : index + 1]):
+        proposal = design if design in self._pending else next(iter(self._pending), design)
+        self._pending.pop(proposal, None)
+        self._proposals.add(design)  # another one, if the run evaluated this design before a result was corrected
+        if self._restart is not None and proposal in self._restart._pending:
             self._restart.tell(outcomes)
-        del self._pending[index : index + 1]
         better = self._is_improvement(outcomes)
         if (way := self._ways_by_design.pop(design, None)) is not None:
             self._worth[way] += better, 1.0
@@ -301,15 +300,14 @@ class _Search:
         if int((~observations.failed).sum()) < 2:
             return self._random_design()
         cheap = Observations.union(self._cheap) if self._cheap else None
-        pending = np.array(self._pending).reshape(len(self._pending), observations.X.shape[1])
+        pending = np.array([*self._pending.values()]).reshape(len(self._pending), observations.X.shape[1])
         processes = self._surrogate.processes(observations, pending, cheap)
         candidate = self._best_candidate(processes, observations.X[~observations.failed])
         self._scale = processes.scales[0]
         if self._exhausted and candidate is not None and np.exp(candidate.value) < LITTLE * processes.hypervolume:
-            if self._since_gain >= AGAIN and self.cost is None and self._settings.min_gain is None:
+            if self._restart is None and self._since_gain >= AGAIN and self._restarts:
                 self._restart = _Search(self._settings, self._problem, self._rng, [], self._proposals)
-                if len(X := self._restart.ask()):
-                    return np.asarray(X[0])
+                return self._next()
             processes = self._independent.processes(observations, pending, cheap)
             candidate = self._maximum(processes, None)
         if candidate is None:
@@ -414,8 +412,8 @@ class _Search:
         return bool(outcomes.feasible[0] and not np.all(outcomes.objectives[0] >= F, axis=1).any())
 
     def _is_gain(self, improvement: Outcomes) -> bool:
-        """Whether an improvement of the only objective is not LITTLE since the last gain, in the spread of its values;
-        any improvement without a feasible design or with several objectives."""
+        """Whether the only objective has improved by more than LITTLE of the spread of its values since the last gain.
+        An improvement of several objectives, or of the violation of limits, is always one."""
         if not self._single or not improvement.feasible[0]:
             return True
         value = improvement.objectives[0]

@@ -221,7 +221,7 @@ def test_the_front_of_a_model_without_noise_is_what_was_observed():
 
 @pytest.mark.parametrize(("improvements", "share"), [(0, 0.2), (30, 0.5)])
 def test_where_values_jump_the_front_is_looked_around_less_often_without_success(improvements, share, monkeypatch):
-    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), no_outcomes(BRANIN))
+    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), [], set())
     monkeypatch.setattr(search, "_nearby_processes", lambda processes, X: (processes, (np.zeros(2), np.ones(2))))
     search._jumps = True
     search._worth += [[3.0, 30.0], [improvements, 30.0]]
@@ -289,6 +289,18 @@ def test_many_parameters_are_searched():
     assert outcomes_of(run(bowl, 90, startup=10, candidates=64)).objectives.min() < 0.8 * by_chance
 
 
+def test_many_candidates_differ_from_a_known_design_in_one_parameter():
+    lower, upper = np.array([0.1, 0.2]), np.array([0.6, 0.9])
+    front = np.array([[0.3, 0.4]])
+    problem = problem_from(lambda d, s: {"f": d["x"]}, SQUARE, minimize=["f"])
+    X = candidates(Coordinates(problem.space), front, 1024, np.random.default_rng(0), (lower, upper))
+    beside = X[(front != X).sum(axis=1) == 1]
+    assert 0.2 < len(beside) / len(X) < 0.3  # half of the half that is near known designs
+    for j in range(2):  # evenly from bound to bound
+        values = np.sort(beside[beside[:, j] != front[0, j]][:, j])
+        assert np.diff([lower[j], *values, upper[j]]).max() < 0.1 * (upper[j] - lower[j])
+
+
 def test_candidates_stay_within_their_bounds():
     space = problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=["f"]).space
     lower, upper = np.array([0.2, 0.5]), np.array([0.3, 0.9])
@@ -302,7 +314,9 @@ def test_candidates_stay_within_their_bounds():
 def test_a_design_improves_if_it_enters_the_front_though_it_is_worse_in_one_objective():
     problem = problem_from(lambda d, s: {"f": d["x"], "g": d["y"]}, SQUARE, minimize=["f", "g"])
     evaluate = InProcess(problem, 9)
-    search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), evaluate(np.array([[0.5, 0.5]])))
+    search = _Search(
+        GaussianProcessSearch(), problem, np.random.default_rng(0), [evaluate(np.array([[0.5, 0.5]]))], set()
+    )
     for x, better in (([0.6, 0.2], True), ([0.5, 0.6], False), ([0.5, 0.5], False), ([0.1, 0.9], True)):
         assert search._is_improvement(evaluate(np.array([x]))) is better
 
@@ -322,17 +336,53 @@ class _Recorded:
 def test_without_improvements_and_expected_gain_processes_of_independent_length_scales_choose(gain, ways, monkeypatch):
     evaluate = InProcess(BRANIN, 40)
     start = evaluate(np.random.default_rng(0).random((30, 2)) * 15.0 - [5.0, 0.0])
-    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), start)
+    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), [start], set())
     uses = []
     monkeypatch.setattr(search, "_surrogate", _Recorded(search._surrogate, "likely", uses))
     monkeypatch.setattr(search, "_independent", _Recorded(search._independent, "independent", uses))
     expected = lambda *where: replace(_Search._maximum(search, *where), value=np.log(gain))  # noqa: E731
     monkeypatch.setattr(search, "_maximum", expected)
-    for improvements in (10 * [True], 10 * [False], [*9 * [False], True]):
+    for designs_without_gain in (0, 10, 9):
         uses.clear()
-        search._recent.extend(improvements)
+        search._since_gain = designs_without_gain
         search.ask()
-        assert uses == (["likely"] if any(improvements) else ways)
+        assert uses == (ways if designs_without_gain == 10 else ["likely"])
+
+
+@pytest.mark.parametrize(("settings", "restarts"), [({}, True), ({"min_gain": 1e-9}, False)])
+def test_where_no_gain_is_left_a_search_without_the_known_designs_goes_on_until_it_has_one(
+    settings, restarts, monkeypatch
+):
+    evaluate = InProcess(BRANIN, 60)
+    start = evaluate(np.random.default_rng(0).random((30, 2)) * 15.0 - [5.0, 0.0])
+    search = _Search(GaussianProcessSearch(**settings), BRANIN, np.random.default_rng(0), [start], set())
+    maximum = _Search._maximum
+    monkeypatch.setattr(_Search, "_maximum", lambda *where: replace(maximum(*where), value=np.log(1e-5)))
+    search._since_gain = 20
+    asked = [search.ask() for _ in range(4)]
+    assert (search._restart is not None) is restarts
+    if not restarts:
+        return
+    spread = np.vstack(asked)
+    assert (np.ptp(spread, axis=0) > 7.0).all()  # a start-up: half of the range of 15 and more
+    worst, best = evaluate(np.array([[-5.0, 0.0]])), evaluate(np.array([[np.pi, 2.275]]))
+    search.tell(worst)  # in place of the first
+    assert search._restart is not None
+    assert len(search._restart._outcomes) == 1
+    search.tell(best)
+    assert search._restart is None
+    assert search._since_gain == 0
+
+
+def test_an_improvement_far_below_the_spread_of_values_is_no_gain():
+    problem = problem_from(lambda d, s: {"f": d["x"]}, SQUARE, minimize=["f"])
+    evaluate = InProcess(problem, 40)
+    start = evaluate(np.random.default_rng(0).random((20, 2)) * 0.8 + 0.2)
+    search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), [start], set())
+    search.ask()  # determines the scale of the values
+    for x, designs_without_gain in ((0.1, 0), (0.1 - 1e-6, 1), (0.2, 2), (0.1 - 2e-5, 3), (0.09, 0)):
+        search.tell(evaluate(np.array([[x, 0.5]])))
+        assert search._since_gain == designs_without_gain
 
 
 def test_evidence_decides_whether_length_scales_have_a_common_level():
