@@ -34,8 +34,8 @@ ENDS, END = 4, 0.01
 RECENT = 10
 #: Gains below this share of the hypervolume, with one objective of the spread of its values, count as none.
 LITTLE = 1e-4
-#: Numbers of designs without a gain after which, if the processes expect none, those of independent length scales choose
-#: and the search starts anew.
+#: Numbers of designs without a gain after which, if the processes expect none, independent length scales are used, and
+#: the search starts anew.
 EXHAUSTED, AGAIN = 10, 20
 #: A local search takes place in a box that is up to this number of decades smaller than that of its known designs.
 DECADES = 1.0
