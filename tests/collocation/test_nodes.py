@@ -80,6 +80,16 @@ def test_equations_exchange_variables_so_that_each_has_one():
     np.testing.assert_allclose(matrix @ x, [1.0, 2.0, 3.0, 4.0], rtol=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("variable", "equation", "count"), [(2.0, 0.0, 1), (-2.0, -1.0, 2), (2.0, 1.0, 0), (-2.0, 1.0, 1)]
+)
+def test_a_pair_has_the_signs_of_its_eigenvalues(variable, equation, count):
+    matrix = sp.csc_matrix([[variable, 0.5], [0.5, equation]])
+    negative, x = solved_by_nodes(matrix, [1.0, 2.0])
+    assert negative == count
+    np.testing.assert_allclose(matrix @ x, [1.0, 2.0], rtol=1e-14)
+
+
 @pytest.mark.parametrize("size", [0.0, 1e-14])
 def test_fronts_take_over_where_a_pivot_is_too_small(size):
     # the first two are variables: an entry joins the last two, so that only the last one is an equation
