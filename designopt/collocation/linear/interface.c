@@ -90,9 +90,9 @@ static int is_analysed(System *s, const double *value) {
     if (s->analysis) return 1;
     Memory memory = {0};
     Pattern pattern = {s->n, s->begin, s->row};
-    int *partner = TAKE(&memory, int, 2 * (ptrdiff_t)s->n), *of_nodes = partner + s->n;
-    if (partner) pair_up(pattern, value, partner, of_nodes, &memory);
-    if (!memory.failed) s->analysis = analysis_of(s, partner, of_nodes);
+    int *partner = TAKE(&memory, int, 2 * (ptrdiff_t)s->n); /* for fronts, then for nodes */
+    if (partner) pair_up(pattern, value, partner, partner + s->n, &memory);
+    if (!memory.failed) s->analysis = analysis_of(s, partner, partner + s->n);
     free(partner);
     return s->analysis != NULL;
 }

@@ -171,12 +171,12 @@ typedef struct {
     int negative;
 } NodeFactor;
 
-/* The largest size of n numbers; NaN if there is a NaN. */
+/* The largest size of n numbers. */
 static double largest_size(const double *v, int n) {
     double largest = 0.0;
     for (int i = 0; i < n; i++) {
         double size = fabs(v[i]);
-        largest = size <= largest ? largest : size;
+        largest = size > largest ? size : largest;
     }
     return largest;
 }
