@@ -99,17 +99,33 @@ def test_fronts_take_over_where_a_pivot_is_too_small(size):
     np.testing.assert_allclose(matrix @ x, [1.0, 2.0, 3.0, 4.0], rtol=1e-14)
 
 
+#: What lets the search eliminate by nodes, and the end of back substitution of a pair.
+BY_NODES, BACK = "t->factor->is_by_nodes = 1;", "own[0] -= sum0, own[1] -= sum1;"
+
+
+def solved_with(name, monkeypatch, old, new):
+    """The solution of a problem whose search has the text `new` for `old`."""
+    text = interior.source()
+    assert text.count(old) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(interior, "source", lambda: text.replace(old, new))
+        patch.setattr(interior, "_load_library", interior._load_library.__wrapped__)  # without its cache
+        return solve(getattr(problems, name)(), Options(intervals=20, check=False))
+
+
 @pytest.mark.parametrize("name", ["cart_pole", "goddard", "quarter_car", "double_integrator", "linear_tangent"])
 def test_a_solve_is_that_with_fronts(name, monkeypatch):
-    problem, options = getattr(problems, name)(), Options(intervals=20, check=False)
-    solution = solve(problem, options)
-    text = interior.source()
-    only_fronts = text.replace("t->factor->is_by_nodes = 1;", "t->factor->is_by_nodes = 0;")
-    assert only_fronts != text
-    monkeypatch.setattr(interior, "source", lambda: only_fronts)
-    monkeypatch.setattr(interior, "_load_library", interior._load_library.__wrapped__)  # without its cache
-    reference = solve(problem, options)
+    solution = solve(getattr(problems, name)(), Options(intervals=20, check=False))
+    reference = solved_with(name, monkeypatch, BY_NODES, BY_NODES.replace("1", "0"))
     assert solution.solver == reference.solver
     assert solution.iterations == reference.iterations
     assert solution.objective == pytest.approx(reference.objective, rel=1e-11)
     assert not np.array_equal(solution.iterate.x, reference.iterate.x)  # otherwise it compares fronts with fronts
+
+
+@pytest.mark.parametrize("name", ["cart_pole", "goddard"])
+def test_fronts_take_over_where_solutions_by_nodes_are_not_exact(name, monkeypatch):
+    solution = solved_with(name, monkeypatch, BACK, BACK.replace("-=", "+="))
+    reference = solved_with(name, monkeypatch, BY_NODES, BY_NODES.replace("1", "0"))
+    assert solution.solver == reference.solver
+    np.testing.assert_array_equal(solution.iterate.x, reference.iterate.x)
