@@ -6,6 +6,7 @@ that arrives at that moment is lost, and the program continues.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import _thread
 import signal
 import threading
@@ -14,6 +15,8 @@ from contextlib import ContextDecorator
 from types import FrameType, TracebackType
 from typing import Any
 
+#: `signal` makes an enumeration of each handler that it passes on, which takes a twentieth of a small solve.
+get_handler, set_handler = _signal.getsignal, _signal.signal
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 #: Delay after which a request that would be lost is repeated (s).
 AGAIN = 0.001
@@ -36,17 +39,17 @@ class HostHandlers(ContextDecorator):
     def __enter__(self) -> HostHandlers:
         if threading.current_thread() is threading.main_thread():
             for number in NUMBERS:
-                before = signal.getsignal(number)
+                before = get_handler(number)
                 if callable(before) and not isinstance(before, _DeferredHandler):
                     self._before[number] = before
-                    signal.signal(number, _DeferredHandler(before))
+                    set_handler(number, _DeferredHandler(before))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            set_handler(number, handler)
 
 
 Handler = Callable[[int, FrameType | None], Any]
@@ -106,13 +109,13 @@ class StopRequests:
     def __enter__(self) -> StopRequests:
         if self.possible():
             for number in NUMBERS:
-                before = signal.getsignal(number)
+                before = get_handler(number)
                 if callable(before):
                     self._before[number] = before, handler_of_host(before)
                 if isinstance(before, _DeferredHandler):
                     before.receiver = self._receive
                 elif callable(before):
-                    signal.signal(number, self._receive)
+                    set_handler(number, self._receive)
         return self
 
     def __exit__(
@@ -122,7 +125,7 @@ class StopRequests:
             if isinstance(handler, _DeferredHandler):
                 handler.receiver = None if host is handler.host else host
             else:
-                signal.signal(number, handler)
+                set_handler(number, handler)
         if error is None and self._host_error is not None:
             raise self._host_error
 

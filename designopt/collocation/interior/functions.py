@@ -25,6 +25,24 @@ WITH_STOPS = (SLOPES, NOTHING)
 MOST_VARIABLES = 5000
 #: Types of functions that CasADi can write as C text.
 WRITABLE = frozenset(("SXFunction", "MXFunction", "Map"))
+#: The head of CasADi's product of two sparse matrices in C, and what follows for a dense vector, with which derivatives
+#: of points become those of the program: the same sums in the same order in half of the time.
+PRODUCT = (
+    "void casadi_mtimes(const casadi_real* x, const casadi_int* sp_x, const casadi_real* y, const casadi_int* sp_y, "
+    "casadi_real* z, const casadi_int* sp_z, casadi_real* w, casadi_int tr) {\n"
+)
+PRODUCT_WITH_VECTOR = """\
+  if (!tr && sp_y[1] == 1 && sp_y[3] == sp_y[0] && sp_z[3] == sp_z[0]) {
+    const casadi_int *end = sp_x + 3, *row = sp_x + 3 + sp_x[1];
+    casadi_real *restrict sum = z;
+    casadi_int j, k = 0;
+    for (j = 0; j < sp_x[1]; ++j) {
+      casadi_real factor = y[j];
+      for (; k < end[j]; ++k) sum[row[k]] += x[k] * factor;
+    }
+    return;
+  }
+"""
 
 
 class Call(ctypes.Structure):
@@ -100,7 +118,7 @@ class ProgramFunctions:
         for function, *_ in functions:
             generator.add(function)
         try:
-            library = load_library(generator.dump(), "the program")
+            library = load_library(generator.dump().replace(PRODUCT, PRODUCT + PRODUCT_WITH_VECTOR), "the program")
         except CompilerError as error:
             logger.warning("the program is solved with interpreted functions: %s", error)
             return

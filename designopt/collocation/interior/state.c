@@ -145,7 +145,7 @@ Interior *interior_new(const RunData *data) {
     }
     memcpy(t->low, t->g.low, (size_t)n * sizeof(double)), memcpy(t->up, t->g.up, (size_t)n * sizeof(double));
     t->system = (System){n + m, data->nz, (int *)data->begin, (int *)data->row, NULL};
-    t->cost_scale = 1.0, t->threshold = 1e-8, t->mu = data->barrier, t->phi = NAN;
+    t->cost_scale = 1.0, t->threshold = FIRST_THRESHOLD, t->mu = data->barrier, t->phi = NAN;
     for (int i = 0; i < m; i++) t->row_scale[i] = 1.0;
     return t;
 }

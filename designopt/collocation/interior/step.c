@@ -2,6 +2,8 @@
 
 static const double MIN_SHIFT = 1e-20, MAX_SHIFT = 1e20; /* section 3.1 */
 static const double EXACT = 1e-10, GOOD_ENOUGH = 1e-5;
+/* Residual to which solutions by nodes are refined; where that is not reached, it is EXACT, or fronts take over. */
+static const double EXACT_BY_NODES = 1e-14;
 /* Number of successive iterations with a singular matrix after which the equations are shifted first (IPOPT's). */
 enum { REFINEMENTS = 10, DEGENERATE = 3 };
 /* Step of a multiplier, relative to the multipliers, above which the matrix is singular up to rounding errors. */
@@ -79,7 +81,9 @@ static int factorize_descent(Interior *t, int first) {
    digit is correct. */
 static int solve_for_rhs(Interior *t, int has_substituted, double *solution) {
     int size = t->g.n + t->g.m;
+    int is_by_nodes = t->factor->is_by_nodes;
     double rhs_size = largest_of(t->rhs, size), last_ratio = HUGE_NUMBER;
+    double aim = is_by_nodes ? EXACT_BY_NODES : EXACT, limit = is_by_nodes ? EXACT : GOOD_ENOUGH;
     memcpy(solution, t->rhs, (size_t)size * sizeof(double));
     solve(t->system.analysis, t->factor, has_substituted, solution);
     for (int round = 0; round <= REFINEMENTS; round++) {
@@ -88,8 +92,8 @@ static int solve_for_rhs(Interior *t, int has_substituted, double *solution) {
         double solution_size = largest_of(solution, size), residual_size = largest_of(t->residual, size);
         double ratio = residual_size / (smaller(solution_size, 1e6 * rhs_size) + rhs_size);
         if (!isfinite(solution_size)) return 0;
-        if (residual_size == 0.0 || ratio <= EXACT) return 1;
-        if (round == REFINEMENTS || ratio > 0.9 * last_ratio) return ratio <= GOOD_ENOUGH;
+        if (residual_size == 0.0 || ratio <= aim) return 1;
+        if (round == REFINEMENTS || ratio > 0.9 * last_ratio) return ratio <= limit;
         last_ratio = ratio;
         solve(t->system.analysis, t->factor, 0, t->residual);
         for (int i = 0; i < size; i++) solution[i] += t->residual[i];
@@ -125,11 +129,13 @@ static int find_newton_matrix(Interior *t) {
     return 1;
 }
 
-/* Writes the step for the factorized matrix, with larger pivots if no digit is correct; 0 without a step. */
+/* Writes the step for the factorized matrix, by fronts if it is not exact by nodes, and with larger pivots if no digit is
+   correct; 0 without a step. */
 static int solve_for_step(Interior *t) {
     while (!solve_for_rhs(t, 1, t->step)) {
-        if (t->threshold >= 1e-2) return 0;
-        t->threshold = smaller(1e-2, 100.0 * t->threshold);
+        if (t->factor->is_by_nodes) t->factor->is_by_nodes = 0;
+        else if (t->threshold >= 1e-2) return 0;
+        else t->threshold = smaller(1e-2, 100.0 * t->threshold);
         if (factorize_matrix(t) != 1 && !factorize_descent(t, 0)) return 0;
     }
     return 1;
@@ -142,6 +148,7 @@ static int find_step(Interior *t) {
     const RunData *g = &t->g;
     int status = find_newton_matrix(t);
     if (status < 1) return status;
+    if (t->iterations == 1) t->factor->is_by_nodes = 1; /* the first matrix is often singular: it needs larger pivots */
     memcpy(t->before, g->x, (size_t)g->n * sizeof(double));
     t->has_second = 0;
     find_barrier_slopes(t);

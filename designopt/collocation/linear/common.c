@@ -54,6 +54,13 @@ static int reals_room(Reals *list, ptrdiff_t more) {
     return 1;
 }
 
+/* Systems of at most so many variables and equations are small: they may be eliminated by nodes (nodes.c). */
+enum { SMALL_SYSTEM = 10000 };
+
+static int ascending(const void *a, const void *b) {
+    return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
+
 /* The pattern of the lower triangle of A, column by column, counted from 0. */
 typedef struct {
     int n;

@@ -29,6 +29,8 @@ typedef struct {
     Reals x;           /* (n,) in the order of elimination, then the rows of a front */
     Ints waiting, to;  /* delayed rows of what is left; where a child goes */
     Left *lefts;
+    NodeFactor nodes;
+    int is_by_nodes; /* whether to factorize by nodes, if the system is small, until a pivot is too small */
     int fronts, negative, delayed, largest;
 } Factor;
 
@@ -40,7 +42,7 @@ static void free_factor(Factor *t) {
     void *all[] = {t->l.at,     t->index.at, t->inverse.at, t->l_at,  t->work[0].at, t->work[1].at, t->stack.at,
                    t->x.at,     t->to.at,    t->waiting.at, t->lefts, t->m};
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) free(all[k]);
-    free(t);
+    free_node_factor(&t->nodes), free(t);
 }
 
 static Factor *new_factor(const Analysis *a) {
@@ -50,7 +52,8 @@ static Factor *new_factor(const Analysis *a) {
     t->fronts = a->fronts;
     t->l_at = TAKE(memory, ptrdiff_t, 3 * (ptrdiff_t)a->fronts + 3);
     t->m = TAKE(memory, int, 2 * (ptrdiff_t)a->fronts), t->lefts = TAKE(memory, Left, a->fronts);
-    if (memory->failed || !reals_room(&t->l, a->factor + LANES)) {
+    int has_room = !a->nodes || new_node_factor(a->nodes, &t->nodes);
+    if (memory->failed || !has_room || !reals_room(&t->l, a->factor + LANES)) {
         free_factor(t);
         return NULL;
     }
@@ -95,6 +98,9 @@ static void add_child(const Analysis *a, Left c, const double *from, double *f, 
         }
     }
 }
+
+/* The threshold of pivots, unless it is raised as solutions were not exact. */
+static const double FIRST_THRESHOLD = 1e-8;
 
 enum { DONE = 0, SINGULAR = -7, NO_MEMORY = -1 };
 
@@ -184,6 +190,12 @@ static int factorize(const Analysis *a, const double *value, double threshold, d
     const double *before = NULL; /* what the last front has left */
     t->l.size = t->index.size = t->inverse.size = t->stack.size = t->waiting.size = 0;
     t->negative = t->delayed = t->largest = 0;
+    t->is_by_nodes = t->is_by_nodes && a->nodes && threshold <= FIRST_THRESHOLD &&
+                     factorize_nodes(a->nodes, a->begin[a->n], value, small, b, &t->nodes);
+    if (t->is_by_nodes) {
+        t->negative = t->nodes.negative;
+        return DONE;
+    }
     if (!reals_room(&t->x, a->n + a->largest)) return NO_MEMORY;
     for (int k = 0; b && k < a->n; k++) t->x.at[k] = b[a->order[k]];
     for (int s = 0; s < a->fronts; s++) {
@@ -245,6 +257,10 @@ static inline void products(const double *a, const double *b, const double *y, d
 
 /* b becomes A^-1 b, or what belongs to the right-hand side of the factorization if that `has_substituted` it. */
 static void solve(const Analysis *a, Factor *t, int has_substituted, double *b) {
+    if (t->is_by_nodes) {
+        solve_nodes(a->nodes, &t->nodes, has_substituted, b);
+        return;
+    }
     double *x = t->x.at, *y = x + a->n;
     for (int k = 0; !has_substituted && k < a->n; k++) x[k] = b[a->order[k]];
     for (int s = 0; !has_substituted && s < t->fronts; s++) substitute(t, s, x, y);

@@ -43,11 +43,12 @@ typedef struct {
     Analysis *analysis;
 } System;
 
-static int is_of(const Analysis *t, const System *s, const int *partner) {
+static int is_of(const Analysis *t, const System *s, const int *partner, const int *of_nodes) {
     return t->n == s->n && t->begin[t->n] == s->nz &&
            !memcmp(t->begin, s->begin, (size_t)(s->n + 1) * sizeof(int)) &&
            !memcmp(t->column_rows, s->row, (size_t)s->nz * sizeof(int)) &&
-           !memcmp(t->partner, partner, (size_t)s->n * sizeof(int));
+           !memcmp(t->partner, partner, (size_t)s->n * sizeof(int)) &&
+           !memcmp(t->of_nodes, of_nodes, (size_t)s->n * sizeof(int));
 }
 
 static void release(Analysis *t) {
@@ -59,18 +60,18 @@ static void release(Analysis *t) {
 }
 
 /* The analysis of a system whose equations are paired so: a known one, or a new one. */
-static Analysis *analysis_of(const System *s, const int *partner) {
+static Analysis *analysis_of(const System *s, const int *partner, const int *of_nodes) {
     Analysis *found = NULL, *old = NULL;
     lock();
     for (Analysis **at = &known; *at; at = &(*at)->next)
-        if (is_of(*at, s, partner)) { /* it becomes the first */
+        if (is_of(*at, s, partner, of_nodes)) { /* it becomes the first */
             found = *at, *at = found->next, found->next = known, known = found, found->users++;
             break;
         }
     unlock();
     if (found) return found;
     Pattern pattern = {s->n, s->begin, s->row};
-    found = analyse(pattern, partner);
+    found = analyse(pattern, partner, of_nodes);
     if (!found) return NULL;
     found->users = 1;
     if (s->nz > LARGEST_KEPT) return found;
@@ -89,16 +90,16 @@ static int is_analysed(System *s, const double *value) {
     if (s->analysis) return 1;
     Memory memory = {0};
     Pattern pattern = {s->n, s->begin, s->row};
-    int *partner = TAKE(&memory, int, s->n);
-    if (partner) pair_up(pattern, value, partner, &memory);
-    if (!memory.failed) s->analysis = analysis_of(s, partner);
+    int *partner = TAKE(&memory, int, 2 * (ptrdiff_t)s->n); /* for fronts, then for nodes */
+    if (partner) pair_up(pattern, value, partner, partner + s->n, &memory);
+    if (!memory.failed) s->analysis = analysis_of(s, partner, partner + s->n);
     free(partner);
     return s->analysis != NULL;
 }
 
 void ma97_default_control_d(struct control *control) {
     memset(control, 0, sizeof(*control));
-    control->small = 1e-20, control->u = 1e-8;
+    control->small = 1e-20, control->u = FIRST_THRESHOLD;
 }
 
 void ma97_analyse_d(int check, int n, const int ptr[], const int row[], double val[], void **akeep,

@@ -19,7 +19,7 @@ from designopt.dynamics.compile import CompilerError, cache_dir, find_compiler, 
 logger = logging.getLogger(__name__)
 
 #: Order of the files in the compiled text.
-PARTS = ("common", "ordering", "graph", "dense", "tree", "factor", "interface")
+PARTS = ("common", "ordering", "graph", "dense", "nodes", "tree", "factor", "interface")
 #: Name of the solver in results.
 NAME = "designopt ldl"
 #: Zero pivot threshold: with IPOPT's own 1e-20 a cost of 1e21 makes the matrix numerically singular.

@@ -30,9 +30,33 @@ static int first_equation(Pattern a) {
     return 0;
 }
 
+/* The entries of equations: those of equation i end at end[i] in `entry` and `variable`, and begin where the equation
+   before it ends. */
+typedef struct {
+    int first, *end, *entry, *variable, *seen;
+    const double *value;
+} Equations;
+
+/* Pairs equation i with a variable, taken from another equation if that finds a different one; 0 if there is none. */
+static int pair_by_exchange(const Equations *e, int i, int root, int *partner) {
+    int begin = i > e->first ? e->end[i - 1] : 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = begin; k < e->end[i]; k++) {
+            int j = e->variable[k];
+            if (e->value[e->entry[k]] == 0.0 || (pass && e->seen[j] == root)) continue;
+            if (pass) e->seen[j] = root;
+            if (pass ? pair_by_exchange(e, partner[j], root, partner) : partner[j] < 0) {
+                partner[i] = j, partner[j] = i;
+                return 1;
+            }
+        }
+    return 0;
+}
+
 /* The variable that each equation is paired with, and the other way round; -1 where there is none. Of the variables
-   with a large entry those that few equations have, and then the later ones, come first. */
-static void pair_up(Pattern a, const double *value, int *partner, Memory *memory) {
+   with a large entry those that few equations have, and then the later ones, come first. In `of_nodes` equations without
+   one have exchanged variables with others, if the system is small. */
+static void pair_up(Pattern a, const double *value, int *partner, int *of_nodes, Memory *memory) {
     int m = first_equation(a), n = a.n;
     int *count = TAKE(memory, int, n + 1), *degree = TAKE(memory, int, n + 1), *where = NULL, *from = NULL;
     for (int i = 0; i < n; i++) partner[i] = -1;
@@ -60,6 +84,11 @@ static void pair_up(Pattern a, const double *value, int *partner, Memory *memory
         }
         if (best >= 0) partner[i] = best, partner[best] = i;
     }
+    memcpy(of_nodes, partner, (size_t)n * sizeof(int));
+    Equations equations = {m, count, where, from, degree, value};
+    for (int j = 0; j < m; j++) degree[j] = -1;
+    for (int i = m; n <= SMALL_SYSTEM && i < n; i++)
+        if (of_nodes[i] < 0) pair_by_exchange(&equations, i, i, of_nodes);
 end:
     free(count), free(degree), free(where), free(from);
 }

@@ -8,7 +8,7 @@ enum { MOST_ROWS = 40000 };
 
 typedef struct Analysis {
     int n, fronts, largest; /* of a front: rows without what may be delayed */
-    int *partner;
+    int *partner, *of_nodes;    /* pairs of fronts and of nodes */
     int *order;                 /* variables as they are eliminated */
     int *first;                 /* the first place of a front; one more than there are fronts */
     int *row_at, *row;          /* places of the other rows of a front */
@@ -18,6 +18,7 @@ typedef struct Analysis {
     int *entry_to;              /* and where they are there, in memory without delayed variables */
     ptrdiff_t factor;           /* numbers of L, without delays */
     int *begin, *column_rows;   /* the pattern that it is of */
+    Nodes *nodes;               /* of small systems, or NULL */
     int users;
     struct Analysis *next;
 } Analysis;
@@ -27,11 +28,7 @@ static void free_analysis(Analysis *t) {
     int *all[] = {t->partner, t->order,    t->first, t->row_at,   t->row,   t->in_parent,
                   t->parent,  t->entry_at, t->entry, t->entry_to, t->begin, t->column_rows};
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) free(all[k]);
-    free(t);
-}
-
-static int ascending(const void *a, const void *b) {
-    return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+    free_nodes(t->nodes), free(t);
 }
 
 /* Takes rows out of fronts that nothing joins to their pivots: the order is that of pairs, where an equation brings its
@@ -206,8 +203,8 @@ end:
     free(local), free(at), free(row);
 }
 
-/* The analysis of a pattern with pairs; NULL if memory runs out. */
-static Analysis *analyse(Pattern a, const int *partner) {
+/* The analysis of a pattern with pairs for fronts and for nodes; NULL if memory runs out. */
+static Analysis *analyse(Pattern a, const int *partner, const int *of_nodes) {
     Memory all = {0}, *memory = &all;
     Fronts fronts, *f = &fronts;
     find_fronts(a, partner, f, memory);
@@ -220,6 +217,7 @@ static Analysis *analyse(Pattern a, const int *partner) {
     int *parent = new + count + 1, *place = parent + count + 1, *front_of = place + a.n + 1;
     join_fronts(f, into, pivots, rows);
     t->n = a.n;
+    if (a.n <= SMALL_SYSTEM) t->nodes = new_nodes(a, of_nodes, memory);
     t->fronts = number_fronts(f, into, rows, new, parent, memory);
     ptrdiff_t all_rows = 0;
     for (int k = 0; k < count; k++)
@@ -228,10 +226,12 @@ static Analysis *analyse(Pattern a, const int *partner) {
     t->order = TAKE(memory, int, a.n), t->first = TAKE(memory, int, t->fronts + 1);
     t->row_at = TAKE(memory, int, t->fronts + 1), t->row = TAKE(memory, int, all_rows);
     t->in_parent = TAKE(memory, int, all_rows), t->parent = TAKE(memory, int, t->fronts);
-    t->partner = TAKE(memory, int, a.n), t->begin = TAKE(memory, int, a.n + 1);
+    t->partner = TAKE(memory, int, 2 * (ptrdiff_t)a.n), t->begin = TAKE(memory, int, a.n + 1);
     t->column_rows = TAKE(memory, int, nz);
     if (memory->failed) goto failed;
+    t->of_nodes = t->partner + a.n;
     memcpy(t->partner, partner, (size_t)a.n * sizeof(int));
+    memcpy(t->of_nodes, of_nodes, (size_t)a.n * sizeof(int));
     memcpy(t->begin, a.begin, (size_t)(a.n + 1) * sizeof(int));
     memcpy(t->column_rows, a.row, (size_t)nz * sizeof(int));
     memset(t->first, 0, (size_t)(t->fronts + 1) * sizeof(int));

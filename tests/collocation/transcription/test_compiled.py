@@ -47,6 +47,17 @@ def test_a_program_of_a_small_model_is_compiled_as_a_whole_and_keeps_its_bits(na
 
 
 @needs_compiler
+def test_the_text_of_a_program_has_the_fast_product_with_a_vector(monkeypatch):
+    texts = []
+    load = functions.load_library
+    monkeypatch.setattr(functions, "load_library", lambda text, *rest: texts.append(text) or load(text, *rest))
+    program = Program(benchmark_problems.van_der_pol(), Options(intervals=5, compile="always"))
+    program.solve(), program.solve()
+    [text] = texts
+    assert functions.PRODUCT + functions.PRODUCT_WITH_VECTOR in text  # CasADi's function has the name it had
+
+
+@needs_compiler
 def test_a_program_is_compiled_when_it_has_been_solved_often(monkeypatch):
     monkeypatch.setitem(SOLVES, "auto", 2)
     program = Program(benchmark_problems.block_move(), Options(intervals=5))
