@@ -23,13 +23,14 @@ def tried_bar(design: Bar, scenario) -> Weight:
     return {"mass": 2.0 * design["width"]}
 
 
-def lines(solver: dict, count: int) -> list[str]:
+def lines(solver: dict, count: int, **further: object) -> list[str]:
     study = designopt.define(
         study="tried",
         model={"use": tried_bar},
         space={"width": [1, 9]},
         objectives=[{"minimize": "mass"}],
         solver=solver,
+        **further,
     )
     return [line.partition(":")[0] for line in trial(study.definition, count)[0]]
 
@@ -41,6 +42,7 @@ def test_a_study_that_lists_designs_is_tried_with_the_first_of_them(count: int, 
 
 
 def test_a_search_is_tried_with_random_designs() -> None:
-    tried = lines({"use": "sobol", "samples": 4}, 3)
+    baseline = {"name": "present", "width": 3}
+    tried = lines({"use": "sobol", "samples": 4}, 3, baseline=baseline)
     assert len(set(tried)) == 3
     assert not {"width = 3 mm", "width = 7 mm"} & set(tried)
