@@ -194,6 +194,14 @@ def test_a_table_that_is_wrong_is_an_error_with_its_place(table: str, message: s
         assert mistakes(built) == ""
 
 
+@pytest.mark.parametrize(("unit", "doubts"), [("s", 0), ("ms", 1)])
+def test_seconds_under_a_head_in_milliseconds_are_a_remark(unit: str, doubts: int) -> None:
+    rows = "".join(f"{0.01 * k},{0.02 * k}\n" for k in range(20))
+    built = model(motion_file=InputFile("m.csv", f"time [{unit}],angle\n{rows}".encode()))
+    assert mistakes(built) == ""
+    assert len([n for n in built.remarks({}) if n.startswith("m.csv: the rows are 1e-05 s apart")]) == doubts
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
