@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 
 #: Lower layers first; a module may import its own layer and those before it.
 LAYERS = (
-    ("arrays", "counts", "files", "interrupts", "lazy", "printable"),
+    ("arrays", "counts", "decimal_marks", "files", "interrupts", "lazy", "printable"),
     ("plugin", "evaluation_progress"),
     ("study",),
     ("space", "canonical_form"),

@@ -112,6 +112,48 @@ def test_results_that_do_not_fit_are_refused_with_their_place_and_nothing_is_rec
     assert open_store(folder / "results/rig.study").counts["evaluations"] == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "design,scenario,wear [mm],wear [cm]\n0,dry,3.5,0.4\n",
+            "results.csv:1: 'wear' is the head of 2 columns (3, 4); keep one of them",
+        ),
+        (
+            "design,scenario,load [kN],load [N],wear [mm]\n0,dry,0,0,3.5\n",
+            "results.csv:1: 'load' is the head of 2 columns (3, 4); keep one of them",
+        ),
+        (
+            "design,design,scenario,wear [mm]\n0,1,dry,3.5\n",
+            "results.csv:1: 'design' is the head of 2 columns (1, 2); keep one of them",
+        ),
+        (
+            "design;scenario;wear [mm]\n0;dry;1,25\n0;wet;12.500\n",
+            "results.csv:3: column 'wear': '12.500', and '1,25' in line 2: write all results with one decimal mark",
+        ),
+    ],
+    ids=["an output twice", "a parameter twice", "the number twice", "a point beside decimal commas"],
+)
+def test_results_that_can_be_read_in_two_ways_are_refused(folder, text, message):
+    ask(folder, "rig.yaml", "-n", "4")
+    completed = tell(folder, text)
+    assert completed.returncode == 2
+    assert message in completed.stderr
+    assert ask(folder, "results/rig.study", "-n", "4")[0]["design"] == "0"
+
+
+def test_of_an_input_that_is_measured_too_the_first_column_is_the_input(folder):
+    (folder / "rig.py").write_text(MODEL.replace('wear: Annotated[float, Q("mm"', 'load: Annotated[float, Q("N"'))
+    (folder / "rig.yaml").write_text(STUDY.replace("minimize: wear", "minimize: load"))
+    ask(folder, "rig.yaml", "-n", "1")
+    head = "design,scenario,kind,load [kN],rain [mm/h],load [N],failed\n"
+    unfilled = tell(folder, head + "0,dry,scenario,0,,,\n")
+    assert "0 results recorded" in unfilled.stdout
+    filled = tell(folder, head + "0,dry,scenario,0,,40,\n0,wet,scenario,0,5.0,60,\n")
+    assert filled.returncode == 0, filled.stderr
+    assert open_store(folder / "results/rig.study").outcomes.figures["load"][0].tolist() == [40.0, 60.0]
+
+
 def test_a_store_without_its_plugin_file_says_how_to_pass_it(folder):
     ask(folder, "rig.yaml")
     alone = designopt(folder, "ask", "results/rig.study")

@@ -132,6 +132,7 @@ class ResultTable:
     def __init__(self, file: Path, columns: ResultColumns) -> None:
         self.file = file
         self.empty_lines: list[int] = []
+        self._result_with_mark: dict[str, tuple[int, str]] = {}
         self._result_columns = columns
         try:
             text = file.read_text(encoding="utf-8-sig")
@@ -142,22 +143,32 @@ class ResultTable:
         self._lines = csv.reader(io.StringIO(text), delimiter=self._separator)
         self._head = [cell.strip() for cell in next(self._lines, [])]
         outputs = {name: unit for name, (unit, _) in columns.outputs.items()}
-        self._outputs = self._columns(outputs)
-        self._inputs = self._columns({n: unit for n, unit in columns.inputs.items() if n not in outputs})
+        self._outputs, self._inputs = self._columns(outputs, columns.inputs)
         present = {column.name for column in self._outputs.values()}
         missing = [name for name in IDENTITY[:2] if name not in self._head]
         missing += [name for name, (_, is_required) in columns.outputs.items() if is_required and name not in present]
         if missing:
             self._fail(1, f"column '{missing[0]}' is missing; keep the head that `designopt ask` prints")
 
-    def _columns(self, units_of: Mapping[str, str]) -> dict[int, _Column]:
-        """The columns of these names, by their position."""
-        columns = {}
+    def _columns(
+        self, outputs: Mapping[str, str], inputs: Mapping[str, str]
+    ) -> tuple[dict[int, _Column], dict[int, _Column]]:
+        """The columns of outputs and those of inputs, with these units, by their position. Of two columns with the name
+        of an input that is an output, too, the first is the input, as `ResultColumns.table` writes them."""
+        positions_of: dict[str, list[int]] = {}
         for i, cell in enumerate(self._head):
-            name, bracket, unit = (part.strip(" ]") for part in cell.partition("["))
-            if name in units_of:
-                columns[i] = _Column(cell, name, unit if bracket else units_of[name], units_of[name])
-                self._in_model_unit(1, columns[i], 1.0)
+            positions_of.setdefault(cell.partition("[")[0].strip(), []).append(i)
+        columns: tuple[dict[int, _Column], dict[int, _Column]] = {}, {}
+        for name, positions in positions_of.items():
+            kinds = [kind for kind, units_of in enumerate((outputs, inputs)) if name in units_of]
+            if len(positions) > max(len(kinds), 1) and (kinds or name in (*IDENTITY, FAILED)):
+                numbers = ", ".join(str(i + 1) for i in positions)
+                self._fail(1, f"'{name}' is the head of {len(positions)} columns ({numbers}); keep one of them")
+            for i, kind in zip(reversed(positions), kinds, strict=False):
+                target_unit = (outputs, inputs)[kind][name]
+                _, bracket, unit = (part.strip(" ]") for part in self._head[i].partition("["))
+                columns[kind][i] = _Column(self._head[i], name, unit if bracket else target_unit, target_unit)
+                self._in_model_unit(1, columns[kind][i], 1.0)
         return columns
 
     def rows(self) -> list[ResultRow]:
@@ -205,9 +216,20 @@ class ResultTable:
 
     def _result(self, line: int, column: _Column, text: str) -> float:
         value = self._number(line, column, text)
+        self._check_decimal_mark(line, column, text)
         if not isfinite(value):
             self._fail(line, f"column '{column.name}': '{text}' is no result; leave it empty and say why in '{FAILED}'")
         return self._in_model_unit(line, column, value)
+
+    def _check_decimal_mark(self, line: int, column: _Column, text: str) -> None:
+        """Results have one decimal mark: beside 1,25 the point in 12.500 may separate thousands."""
+        for mark in ",.":
+            if mark in text:
+                self._result_with_mark.setdefault(mark, (line, text))
+        if len(self._result_with_mark) > 1:
+            (earlier, number), _ = sorted(self._result_with_mark.values())
+            pair = f"'{text}', and '{number}' in line {earlier}"
+            self._fail(line, f"column '{column.name}': {pair}: write all results with one decimal mark")
 
     def _number(self, line: int, column: _Column, text: str) -> float:
         try:

@@ -1,9 +1,10 @@
-"""Hash of the code of a function or class, independent of file name and line numbers."""
+"""Code of functions and classes: a hash that is independent of file name and line numbers, the text of its file."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import linecache
 import types
 from typing import Any
 
@@ -17,6 +18,13 @@ def code_number(target: Any) -> int:
     if not codes:
         return 0
     return int.from_bytes(hashlib.blake2b(repr(codes).encode(), digest_size=4).digest(), "big") >> 1
+
+
+def file_text(function: Any) -> str:
+    """The text of the file in which a function is defined; "" if it is not available."""
+    if not isinstance(function, types.FunctionType):
+        return ""
+    return "".join(linecache.getlines(function.__code__.co_filename, function.__globals__))
 
 
 def _codes(target: Any) -> list[Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from designopt.counts import plural
 from designopt.plugin import Diverged, Field, InvalidDesign, InvalidSetting, Quantity
 from designopt.plugin.calling import calling
+from designopt.plugin.code import file_text
 from designopt.study.language.checking.refusals import is_number
 from designopt.study.language.checking.values import check, members_of
 from designopt.study.language.expressions.expression import Expression
@@ -50,13 +52,19 @@ def assumed_units(study: StudyDefinition) -> dict[str, str]:
 
 def remarks(study: StudyDefinition) -> list[str]:
     """One line about them, and one for each condition of a model without declarations that is a text in one scenario
-    and a number in another."""
+    and a number in another, or that the model's file does not contain."""
     names_with_units = [f"{name} in {unit}" for name, unit in assumed_units(study).items()]
     remainder = [f"{len(names_with_units) - NAMED} more"] if len(names_with_units) > NAMED else []
     words = ", ".join([*names_with_units[:NAMED], *remainder])
     notes = [f"note: no unit given, the model's is assumed: {words}"] if names_with_units else []
     of_model = [*study_remarks(study), *model_remarks(study)]
-    lines = [*_mixed_values(study), *_loose_limits(study), *_few_parameters(study), *_empty_parts(study)]
+    lines = [
+        *_mixed_values(study),
+        *_unread_conditions(study),
+        *_loose_limits(study),
+        *_few_parameters(study),
+        *_empty_parts(study),
+    ]
     return [*notes, *lines, *(f"note: {remark}" for remark in of_model)]
 
 
@@ -150,6 +158,19 @@ def _mixed_values(study: StudyDefinition) -> Iterator[str]:
         if texts and any(is_number(value) for value in condition_values.values()):
             scenario_name, value = texts[0]
             yield f"note: condition {name} is the text '{value}' in scenario {scenario_name}, but a number in others"
+
+
+def _unread_conditions(study: StudyDefinition) -> Iterator[str]:
+    """Conditions of a function without declarations whose names its file does not contain: probably misspelt."""
+    plugin = study.model.plugin
+    text = file_text(plugin.target) if plugin.conditions is None else ""
+    names = dict.fromkeys(name for scenario in study.scenarios for name in scenario.values)
+    for name in names if text else ():
+        if not re.search(rf"\b{re.escape(name)}\b", text):
+            yield (
+                f"note: model '{plugin.name}' does not declare its conditions, and '{name}' does not occur in its file:"
+                " is it misspelt? It would change nothing"
+            )
 
 
 def _loose_limits(study: StudyDefinition) -> Iterator[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Floats
+from designopt.decimal_marks import mixed_marks
 from designopt.plugin import InvalidSetting
 
 #: Values that a comment may state, and how comments write them otherwise.
@@ -72,6 +73,10 @@ def parse(text: str) -> GaitFile:
     names = _filled(_cells(*lines[0], separator))
     if len(names) == 1:
         raise refused(f"the line '{names[0][:60]}' names one column; separate columns by commas, semicolons or tabs")
+    if separator != "," and (
+        contradiction := mixed_marks((number, line.split(separator)) for number, line in lines[1:])
+    ):
+        raise refused(f"line {contradiction[0]}: {contradiction[1]}")
     rows: list[GaitRow] = []
     for number, line in lines[1:]:
         cells = _filled(_cells(number, line, separator), len(names))

@@ -10,8 +10,8 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt_recordings.recording import Recording
 
-#: s between rows that no recording of a motion has, and number of rows from which a table is one.
-_COARSE, _ROWS = 0.5, 10
+#: s between rows that no recording of a motion has, at most and at least, and number of rows from which a table is one.
+_COARSE, _FINE, _ROWS = 0.5, 5e-5, 10
 #: Share of the frames outside of a range from which a curve is doubted, with and without a remedy that fits, and share
 #: up to which a remedy fits.
 _OUTSIDE, _FAR_OUTSIDE, _FITS = 0.1, 0.25, 0.02
@@ -43,7 +43,12 @@ class UsualRange:
 
 def time_notes(time: Floats) -> list[str]:
     """A note where `time` (n,) "s" cannot be in seconds."""
-    step = float(np.median(np.diff(time))) if len(time) >= _ROWS else 0.0
+    step = float(np.median(np.diff(time))) if len(time) >= _ROWS else _FINE
+    if step < _FINE:
+        return [
+            f"the rows are {step:.3g} s apart: is 'time' in seconds, and its head or the file says milliseconds? Speeds"
+            " and accelerations come from it"
+        ]
     if step < _COARSE:
         return []
     return [

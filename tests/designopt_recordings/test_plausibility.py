@@ -28,9 +28,11 @@ RANGES = {"knee": UsualRange(-2.1, 0.2, True), "height": UsualRange(0.0, 2.0)}
         (np.arange(8.0), ""),  # eight postures
         (1e3 * TIME, "milliseconds"),
         (100.0 * TIME, "percent of a cycle"),
+        (1e-3 * TIME, "its head or the file says milliseconds"),
+        (1e-2 * TIME, ""),  # 10 kHz
     ],
 )
-def test_rows_that_are_seconds_apart_are_doubted(time, doubt):
+def test_rows_that_are_seconds_or_microseconds_apart_are_doubted(time, doubt):
     notes = time_notes(time)
     assert len(notes) == bool(doubt)
     assert all(doubt in note and "in seconds" in note for note in notes)

@@ -197,3 +197,20 @@ def test_a_part_without_its_arrays_or_its_scan_is_named_with_its_position(tmp_pa
         ":9:32: note: part 'damper_families' will be empty: it needs a scan of stiffness and damping_ratio, a stage of "
         "full_factorial",
     ]
+
+
+@designopt.model("noted_hill", version=1)
+def noted_hill(design: Spring, scenario: Any) -> Ride:
+    """A model that declares no conditions and reads slope_angle."""
+    return {"travel": scenario["slope_angle"], "loss": 0.0}
+
+
+def test_a_condition_that_the_file_of_an_undeclared_model_does_not_contain_is_probably_misspelt() -> None:
+    misspelt = "slope" + "_angel"  # in one piece the name would occur in this file
+    conditions = [{"name": "up", misspelt: 0.1}, {"name": "down", "slope_angle": 0.1}]
+    study = designopt.define(**{**SOUND, "model": {"use": noted_hill}, "scenarios": conditions})
+    notes = [note for note in remarks(study.definition) if "occur" in note]
+    assert notes == [
+        f"note: model 'noted_hill' does not declare its conditions, and '{misspelt}' does not occur in its file:"
+        " is it misspelt? It would change nothing"
+    ]

@@ -67,6 +67,9 @@ def _tolerance(ctx: Context, value: Any, p: DesignVariable, field: Field | None,
     except UnitError as error:
         ctx.add(path, f"incompatible units: {error}")
         return None
+    if relative and _has_other_zero(p):
+        ctx.add(path, f"a percentage in {p.stated} is another one in {p.unit}: give the tolerance in {p.stated}")
+        return None
     if not amount.value > 0.0:
         ctx.add(path, f"must be above 0, not {amount.value:g}")
         return None
@@ -74,10 +77,19 @@ def _tolerance(ctx: Context, value: Any, p: DesignVariable, field: Field | None,
 
 
 def _default_tolerance(p: DesignVariable, field: Field | None) -> Tolerance:
-    """A share of the value, or of the largest one if the range contains 0."""
+    """A share of the value; of the largest one if the range contains 0, or its zero is not that of the model."""
+    if _has_other_zero(p):
+        low, high = (units.convert(end, p.unit, p.stated) for end in (p.low, p.high))
+        size = ASSUMED * max(abs(low), abs(high)) * units.factor_offset(p.stated, p.unit)[0]
+        return Tolerance(p.name, size, False, False, *_limits(p, field))
     relative = p.low > 0.0 or p.high < 0.0
     size = ASSUMED * (1.0 if relative else max(abs(p.low), abs(p.high)))
     return Tolerance(p.name, size, relative, False, *_limits(p, field))
+
+
+def _has_other_zero(p: DesignVariable) -> bool:
+    """Whether a parameter is shown in a unit with another zero than that in which it is searched: degC for K."""
+    return bool(p.stated) and units.factor_offset(p.stated, p.unit)[1] != 0.0
 
 
 def _limits(p: DesignVariable, field: Field | None) -> tuple[float | None, float | None]:

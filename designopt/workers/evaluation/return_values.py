@@ -33,7 +33,7 @@ def numbers(
     missing = [name for name, is_needed in is_required.items() if is_needed and answer.get(name) is None]
     if missing:
         raise WrongAnswer(
-            f"{model} did not return {_names_text(missing)}; it returned {_names_text(answer)} and declares "
+            f"{model} did not return {_names_text(missing)}; it returned {_returned_text(answer)} and declares "
             f"{_names_text(is_required)}"
         )
     returned_outputs = (
@@ -51,19 +51,24 @@ def figure(answer: Any, objective: ObjectivePlugin) -> float:
     """The number that an objective returned. Raises `WrongAnswer` for anything else."""
     try:
         return float(answer)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise WrongAnswer(f"{code_of(objective)} returned no number, but {value_text(answer)}") from None
 
 
 def _number(name: object, value: Any, model: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise WrongAnswer(f"{model} returned no number as '{name}', but {value_text(value)}") from None
 
 
 def _names_text(names: Mapping[Any, Any] | Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names) or "nothing"
+
+
+def _returned_text(answer: Mapping[Any, Any]) -> str:
+    """The names of returned values, with the remark for those that are None."""
+    return ", ".join(f"'{name}'" + (" as None" if v is None else "") for name, v in answer.items()) or "nothing"
 
 
 def _description(answer: Any) -> str:

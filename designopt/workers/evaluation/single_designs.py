@@ -1,4 +1,4 @@
-"""Evaluations of designs outside of a run, in this process: one design, the middle of the space, random designs."""
+"""Evaluations of designs outside of a run, in this process: one design, the middle of the space, trials."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from designopt import evaluation_progress
+from designopt.arrays import Floats
 from designopt.plugin import Permission, PluginError, ProgramFailed
 from designopt.problem import ENDED_WITH_CAUSE, Problem, evaluation_seed, figure_unit
 from designopt.problem.scoring import aggregate, limited_values
+from designopt.solvers.listed_designs import EvaluateListed
+from designopt.space import Space
+from designopt.study.sections.designs import BASELINE
 from designopt.study.stated_units import in_words, stated_value
 from designopt.study.study import StudyDefinition
 from designopt.workers.evaluation.evaluate import NO_PERMISSION, Evaluation, Evaluator
@@ -133,12 +137,24 @@ def _limited(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def _trial_designs(study: StudyDefinition, space: Space, count: int) -> Floats:
+    """The first `count` designs (n, d) that the first stage lists after the baselines, or random ones, those within the
+    relations first."""
+    solver = next(stage.solver.build() for stage in study.stages if stage.name != BASELINE)
+    if isinstance(solver, EvaluateListed):
+        return solver.rows(space)[:count]
+    rng = np.random.default_rng(study.seed)
+    S = space.lower + rng.random((CANDIDATES * count, len(space.free))) * (space.upper - space.lower)
+    X = space.from_search(S)
+    return np.asarray(X[np.argsort(space.relation_violation(X) > 0.0, kind="stable")[:count]])
+
+
 def trial(
     study: StudyDefinition, count: int, permission: Permission = NO_PERMISSION, show: Callable[[str], object] = str
 ) -> tuple[list[str], int]:
-    """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
-    evaluation, below it what the model reports at the end, a traceback or what a program printed; and the number of
-    failures.
+    """Evaluate `count` designs here in all scenarios, for ``validate --try``: the first ones that the study lists, or
+    random ones. A line of text for each evaluation, below it what the model reports at the end, a traceback or what a
+    program printed; and the number of failures.
 
     `show` receives each line as soon as it is known, and the design before its evaluation where these have a time limit
     (`execution.timeout`), which holds here, too. A rejected or diverged design is a valid result, unless there are no
@@ -147,10 +163,7 @@ def trial(
     limit = study.execution.timeout
     problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
     space = problem.space
-    rng = np.random.default_rng(study.seed)
-    S = space.lower + rng.random((CANDIDATES * count, len(space.free))) * (space.upper - space.lower)
-    X = space.from_search(S)
-    X = X[np.argsort(space.relation_violation(X) > 0.0, kind="stable")[:count]]  # those within the relations first
+    X = _trial_designs(study, space, count)
     evaluator = Evaluator.for_problem(problem, permission=permission)
     lines, statuses = list[str](), list[str]()
     for x, relation_violation, keys in zip(

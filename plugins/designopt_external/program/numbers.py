@@ -13,6 +13,8 @@ _TOUCHING = re.compile(rf"(?=.*\d{_EXPONENT})[-+]?(?:\d+\.?\d*|\.\d+){_EXPONENT}
 _NEXT = re.compile(rf"[-+]?[\d.]+{_EXPONENT}?")
 #: Remains of numbers in too narrow columns: stars, or numbers that touch without a sign of where one ends.
 _BROKEN = re.compile(r"\*{2,}|(?=.*\d[-+EeDd]|.*\.\d{3,}\.)(?=.*\..*\.)[-+.\dEeDd]+")
+#: A number with a decimal comma: ``2,5``.
+_COMMA = re.compile(r"[-+]?\d+,\d+(?:[EeDd][-+]?\d+)?")
 _DECIMALS = re.compile(r"\.(\d*)")
 
 
@@ -50,6 +52,15 @@ def fields(line: str) -> list[str]:
     as in columns of fixed width."""
     parts = line.replace(",", " ").split()
     return [field for part in parts for field in (_NEXT.findall(part) if _TOUCHING.fullmatch(part) else (part,))]
+
+
+def decimal_comma(line: str, column: int) -> str:
+    """The first field up to `column` that has a comma between digits, in a line whose fields are separated by spaces
+    and that has no decimal point; "" for none."""
+    parts = line.split()
+    if len(parts) < 2 or "." in line:
+        return ""
+    return next((part for part in parts[:column] if _COMMA.fullmatch(part)), "")
 
 
 def is_broken(field: str) -> bool:

@@ -7,7 +7,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required, TypedDict
 
@@ -15,7 +15,7 @@ from designopt.counts import plural
 from designopt.plugin import InvalidSetting, Quantity, closest
 from designopt.study.language import units
 from designopt_external.program import dakota
-from designopt_external.program.numbers import cut_like, fields, is_broken, is_number, number
+from designopt_external.program.numbers import cut_like, decimal_comma, fields, is_broken, is_number, number
 
 #: Maximum size of a result file (bytes).
 LARGEST = 256 * 2**20
@@ -23,16 +23,28 @@ LARGEST = 256 * 2**20
 SHOWN, SEARCHED = 3, 5000
 #: Letters in a row that make a line of a file similar to a pattern.
 LETTERS = 5
+#: The unit in the head of a column: ``force [N]``.
+_UNIT_OF_HEAD = re.compile(r".*\[([^\]]+)\]\s*")
+#: What continues a number behind a group, and the digits of one before a group.
+_CONTINUATION, _DIGITS_BEFORE = re.compile(r"[.,]?\d|[EeDd][-+]?\d"), re.compile(r"[-+]?[\d.,]*\d[.,]?$")
+#: A greedy wildcard directly before a group.
+_WILDCARD = re.compile(r"\.[*+]\((?!\?)")
 
 Take = Literal["first", "last", "max", "min", "largest", "mean", "sum", "rms"]
+
+
+def _largest(numbers: Iterable[float]) -> float:
+    """The largest number; NaN if one is NaN, which ``max`` passes over unless it comes first."""
+    return max(numbers, key=lambda number: (math.isnan(number), number))
+
 
 #: Reductions of the numbers of a column or list to one.
 REDUCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "first": lambda x: x[0],
     "last": lambda x: x[-1],
-    "max": max,
-    "min": min,
-    "largest": lambda x: max(map(abs, x)),
+    "max": _largest,
+    "min": lambda x: -_largest(-v for v in x),
+    "largest": lambda x: _largest(map(abs, x)),
     "mean": lambda x: math.fsum(x) / len(x),
     "sum": math.fsum,
     "rms": lambda x: math.sqrt(math.fsum(v * v for v in x) / len(x)),
@@ -139,6 +151,19 @@ def check(section: SourceSection, at: str, *, array: bool = False) -> Iterator[I
     column = section.get("column")
     if isinstance(column, int) and column < 1:
         yield InvalidSetting(f"{at}.column", f"counts from 1, not {column}")
+    if isinstance(column, str) and (head := _UNIT_OF_HEAD.fullmatch(column)) and _is_other_unit(head[1], unit):
+        yield InvalidSetting(
+            f"{at}.unit", f"'{unit}' is not the unit of the column '{column}'; write unit: {head[1]}, it is converted"
+        )
+
+
+def _is_other_unit(head: str, unit: str) -> bool:
+    """Whether a known unit of a head is another one than that of the setting; without one in the setting, it is not."""
+    try:
+        units.check(head)
+        return bool(unit) and units.convert(1.0, head, unit) != 1.0
+    except units.UnitError as error:
+        return "cannot be converted" in str(error)
 
 
 def _check_text(section: SourceSection, at: str) -> Iterator[InvalidSetting]:
@@ -236,9 +261,11 @@ def _csv(text: str, section: SourceSection) -> list[float]:
     rows = list(
         csv.reader((" ".join(line.split()) if delimiter == " " else line for line in lines), delimiter=delimiter)
     )
-    column = section["column"]
+    column, width = section["column"], len(rows[0])
     if isinstance(column, str):
         names = [cell.strip() for cell in rows[0]]
+        if names.count(column) > 1:
+            raise ValueError(f"there are {names.count(column)} columns '{column}'; give the number of one, from 1")
         if column not in names:
             near = closest(column, names)
             hint = f"did you mean '{near}'?" if near else f"it has {', '.join(names[:12])}"
@@ -248,8 +275,15 @@ def _csv(text: str, section: SourceSection) -> list[float]:
         position = column - 1
         if rows and (len(rows[0]) <= position or not is_number(rows[0][position])):
             rows = rows[1:]
+        width = len(rows[0]) if rows else 0
     numbers = []
     for line, row in enumerate(rows, 1):
+        if any(cell.strip() for cell in row[width:]):
+            cause = "; a decimal comma separates cells here" if delimiter == "," else ""
+            cells = f"{len(row)} cells, more than the {width} of the first line: {delimiter.join(row)[:60]}"
+            raise ValueError(f"row {line} has {cells}{cause}")
+        if several := next((cell for cell in row[: position + 1] if _has_several_numbers(cell)), ""):
+            raise ValueError(f"row {line}: '{several[:40]}' has several numbers; '{delimiter}' separates the cells")
         if len(row) <= position:
             raise ValueError(f"row {line} has no column {column}, but {len(row)} columns: {','.join(row)[:60]}")
         try:
@@ -257,6 +291,11 @@ def _csv(text: str, section: SourceSection) -> list[float]:
         except ValueError as error:
             raise ValueError(f"row {line}, column {column}: {error}") from None
     return _row(numbers, section, f"column {column}")
+
+
+def _has_several_numbers(cell: str) -> bool:
+    parts = cell.split()
+    return len(parts) > 1 and all(map(is_number, parts))
 
 
 def _row(numbers: list[float], section: SourceSection, source: str) -> list[float]:
@@ -302,7 +341,7 @@ def _json(text: str, section: SourceSection) -> list[float]:
 def _text(text: str, section: SourceSection) -> list[float]:
     if "pattern" in section:
         pattern = section["pattern"]
-        numbers = [number(match[1]) for match in re.finditer(pattern, text, re.MULTILINE)]
+        numbers = [_matched_number(match, pattern) for match in re.finditer(pattern, text, re.MULTILINE)]
         if not numbers:
             raise ValueError(f"nothing matches '{pattern}'{nearest_lines(text, pattern)}")
         return [_chosen_match(numbers, section["match"], pattern)] if "match" in section else numbers
@@ -321,6 +360,22 @@ def _text(text: str, section: SourceSection) -> list[float]:
         start = f" after line {begin} ('{lines[begin - 1].strip()[:60]}')" if begin else ""
         raise ValueError(f"no row has a number in column {column}{start}; its lines are: {excerpt[:200] or 'none'}")
     return _row(numbers, section, f"column {column}")
+
+
+def _matched_number(match: re.Match[str], pattern: str) -> float:
+    """The number of a group. Raises `ValueError` where it is a part of a number: the pattern ends with the group, and
+    the number goes on, or a greedy wildcard before the group has taken its first digits."""
+    value = number(match[1])
+    text, (begin, end) = match.string, match.span(1)
+    after = _CONTINUATION.match(text, end) if end == match.end() else None
+    before = None
+    if _WILDCARD.search(pattern) and match[1][:1].isdigit():
+        before = _DIGITS_BEFORE.search(text, match.start(), begin)
+    if before or after:
+        numeral = (before[0] if before else "") + match[1] + (after[0] if after else "")
+        hint = "state in the pattern what follows the number" if after else "write .*? before the group"
+        raise ValueError(f"'{pattern}' takes {match[1]}, a part of '{numeral}': {hint}")
+    return value
 
 
 def _rows(lines: Sequence[str], begin: int, column: int) -> list[float]:
@@ -347,6 +402,10 @@ def _rows(lines: Sequence[str], begin: int, column: int) -> list[float]:
         if is_row and numbers and kinds != shape:
             unlike = f"line {at} is no row like line {first} ('{lines[first - 1].strip()[:60]}')"
             raise ValueError(f"{unlike}, and both have a number in column {column}{_row_hint(lines, at)}")
+        if is_row and (comma := decimal_comma(line, column)):
+            raise ValueError(
+                f"line {at}: '{comma}' has a decimal comma, or two numbers in one field; a 'pattern' can tell which"
+            )
         if is_row:
             first, shape = first or at, kinds
             numbers.append(number(parts[column - 1]))

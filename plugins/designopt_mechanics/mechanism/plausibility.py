@@ -21,18 +21,30 @@ _WIDE, _LENGTH = 10.0, 1.0
 _HEAVY, _HEAVIER = 500.0, 50.0
 #: One kg m^2 in units of data sheets and of programs for drawings.
 _UNITS = {"kg cm^2": 1e4, "kg mm^2": 1e6}
+#: m/s^2, a gravity beyond which it is probably in another unit, and the names of those by their size.
+_LARGE_GRAVITY = 100.0
+_GRAVITIES = {1e2: "cm/s^2", 1e3: "mm/s^2"}
 #: One m in units of drawings.
 _LENGTHS = {"cm": 1e2, "mm": 1e3}
 
 
 def plausibility_notes(mechanism: Mechanism, numbers: Mapping[str, float]) -> Iterator[str]:
-    """A note for each body that moves whose mass or inertia is improbable at these parameters, and for each rest length
-    and point of a spring or wire that is far beyond the mechanism."""
+    """Notes on numbers that are improbable at these parameters: gravity, the mass or inertia of each body that moves,
+    and each rest length and point of a spring or wire that is far beyond the mechanism."""
+    yield from _gravity_notes(mechanism, numbers)
     moving = _moving_bodies(mechanism)
     if moving:
         size, masses, inertias = _size_and_masses(mechanism, moving, numbers)
         yield from _body_notes(moving, size, masses, inertias)
         yield from _length_notes(mechanism, size, numbers)
+
+
+def _gravity_notes(mechanism: Mechanism, numbers: Mapping[str, float]) -> Iterator[str]:
+    function = ca.Function("gravity", [mechanism.p], [ca.norm_2(ca.SX(mechanism.gravity))])
+    gravity = float(function(mechanism.column(numbers)))
+    if gravity > _LARGE_GRAVITY:
+        units = [unit for factor, unit in _GRAVITIES.items() if 9.7 <= gravity / factor <= 9.9]
+        yield f"gravity is {gravity:.4g} m/s^2; {f'is it in {units[0]}?' if units else 'check its unit'}"
 
 
 def _length_notes(mechanism: Mechanism, size: float, numbers: Mapping[str, float]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from designopt_mechanics.mechanism.mechanism import Mechanism, MechanismParamete
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
+from designopt_mechanics.tasks.limits import value_notes
 from designopt_mechanics.tasks.simulation import initial_state
 from designopt_mechanics.tasks.task import TaskSettings, by_name, differences, refuse_obstacles, refuse_redundant
 
@@ -119,6 +120,10 @@ class EquilibriumTask:
         if self.settings.buckling:
             outputs["buckling_factor"] = Quantity("", "factor of the loads at which the posture loses its stiffness")
         return outputs
+
+    def notes(self, numbers: Mapping[str, float]) -> Iterator[str]:
+        """Notes where the initial posture passes limits of the file."""
+        yield from value_notes(self.settings.mechanism, "initial", self.settings.initial)
 
     def declares(self) -> Declaration:
         """Outputs, and the scene."""

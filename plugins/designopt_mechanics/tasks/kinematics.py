@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, TypedDict
@@ -20,6 +20,8 @@ from designopt_mechanics.mechanism.forces import LoopForces
 from designopt_mechanics.mechanism.loops import CannotClose, LoopSolver
 from designopt_mechanics.mechanism.measures import measures
 from designopt_mechanics.mechanism.scene import scene_of
+from designopt_mechanics.model_file.nodes import TURN
+from designopt_mechanics.tasks.limits import value_notes
 from designopt_mechanics.tasks.task import TaskSettings, differences, refuse_structure
 from designopt_mechanics.tree import TreeError
 
@@ -96,6 +98,13 @@ class KinematicsTask:
             _ = self._forces
         except (TreeError, CannotClose) as error:
             yield InvalidSetting("grid", str(error))
+
+    def notes(self, numbers: Mapping[str, float]) -> Iterator[str]:
+        """Notes where an end of the grid is an angle of more than a turn; others may lie beyond the ranges."""
+        for key in ("low", "high"):
+            ends = {name: entry[key] for name, entry in self.settings.grid["over"].items() if key in entry}
+            turns = {name: end for name, end in ends.items() if self._unit(name) == "rad" and abs(end) > TURN}
+            yield from value_notes(self.mechanism, f"grid.over.{key}", turns)
 
     def declares(self) -> Declaration:
         """Outputs over the postures that count, and arrays over all of them."""

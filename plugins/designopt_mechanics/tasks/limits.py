@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from designopt.plugin import Declaration
 from designopt_mechanics.body import is_not_zero
 from designopt_mechanics.coordinate_laws import CoordinateLaw
 from designopt_mechanics.mechanism.mechanism import Mechanism
+from designopt_mechanics.model_file.nodes import TURN
 
 #: Lowest and highest value.
 Interval: TypeAlias = tuple[float, float]
@@ -41,6 +42,14 @@ _REMEDIES = {
         (0.001, "are its values in mm? They are in m: divide them by 1000"),
     ),
     "1": (),
+}
+
+
+#: The same for a single value in a setting.
+_UNITS_OF_VALUES = {
+    "rad": {math.pi / 180.0: "; is it in degrees? Write {:.6g} deg"},
+    "rad/s": {math.pi / 180.0: "; is it in deg/s? Multiply it by pi/180"},
+    "m": {0.01: "; is it in cm? Divide it by 100", 0.001: "; is it in mm? Divide it by 1000"},
 }
 
 
@@ -121,6 +130,27 @@ def limit_notes(mechanism: Mechanism, names: Sequence[str], values: Floats, rate
             remedies = [_STEP_REMEDY] if step > _LARGEST_STEP else []
         remedy = f"; {remedies[0]}" if remedies else ""
         yield f"motion: {name} {', and '.join(violations)}{remedy}"
+
+
+def value_notes(mechanism: Mechanism, setting: str, values: Mapping[str, float]) -> Iterator[str]:
+    """A note for each of the `values` (rad or m) of coordinates and their speeds in a `setting` that passes a limit of
+    the file, or is an angle of more than a turn, with the probable cause."""
+    for c in mechanism.tree.coordinates:
+        speed = mechanism.laws.get(c.name, CoordinateLaw()).largest_speed
+        limits = {c.name: (c.unit, (c.low, c.high)), f"{c.name}_speed": (f"{c.unit}/s", (-speed, speed))}
+        for name, (unit, interval) in limits.items():
+            if name not in values:
+                continue
+            value = values[name]
+            if not _is_within(np.array([value]), interval):
+                violation = f"is outside its range of {interval[0]:.4g} to {interval[1]:.4g} {unit}"
+            elif unit == "rad" and abs(value) > TURN:
+                violation = "is more than a turn"
+            else:
+                continue
+            factors = {} if unit == "rad" and abs(value) <= TURN else _UNITS_OF_VALUES.get(unit, {})
+            hints = (hint for factor, hint in factors.items() if _is_within(np.array([factor * value]), interval))
+            yield f"{setting}: {name} = {value:.6g} {unit} {violation}{next(hints, '').format(value)}"
 
 
 def _is_within(curve: Floats, interval: Interval) -> bool:

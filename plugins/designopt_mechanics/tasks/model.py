@@ -152,7 +152,7 @@ class MechanismModel:
         is_robot = is_robot_file(self.file.content)
         omissions = read_robot(self.file.content, self.file.name).omissions if is_robot else ()
         numbers = self._numbers({}, conditions)
-        notes = self._task.notes(numbers) if isinstance(self._task, InverseDynamicsTask) else ()
+        notes = self._task.notes(numbers)
         of_file = [*omissions, *plausibility_notes(self.mechanism, numbers)]
         return [*(f"{self.file.name}: {note}" for note in of_file), *notes]
 

@@ -199,7 +199,8 @@ def _coordinate_table(file: InputFile, mechanism: Mechanism) -> MotionTable:
     time = np.array(columns.pop("time"))
     if not (np.diff(time) > 0.0).all():
         raise ValueError(f"{file.name}: time must increase (row {int(np.argmin(np.diff(time) > 0.0)) + 2})")
-    return MotionTable(tuple(columns), time, np.column_stack(list(columns.values())))
+    notes = tuple(f"{file.name}: {note}" for note in time_notes(time))
+    return MotionTable(tuple(columns), time, np.column_stack(list(columns.values())), notes)
 
 
 def _number(value: Any, unit: str, position: str) -> float:

@@ -18,7 +18,7 @@ from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.sensitivities import closed_slopes, sensitive_system
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.drives import check_drives, check_initial, with_drives
-from designopt_mechanics.tasks.limits import with_limits
+from designopt_mechanics.tasks.limits import value_notes, with_limits
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_obstacles, refuse_redundant
 
@@ -107,6 +107,10 @@ class SimulationTask:
             return initial_state(self.loops, self.settings, p, str(scenario.get("branch", self.settings.branch)))
         except CannotClose as error:
             raise Diverged(str(error), reason="cannot_close") from None
+
+    def notes(self, numbers: Mapping[str, float]) -> Iterator[str]:
+        """Notes where the initial state passes limits of the file."""
+        yield from value_notes(self.settings.mechanism, "initial", self.settings.initial)
 
     def declares(self) -> Declaration:
         """Outputs and arrays."""

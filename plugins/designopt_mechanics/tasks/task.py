@@ -95,6 +95,9 @@ class MechanismTask(Protocol):
     def declares(self) -> Declaration:
         """Outputs and arrays."""
 
+    def notes(self, numbers: Mapping[str, float]) -> Iterable[str]:
+        """Remarks on the settings at the `numbers` of all parameters."""
+
     def gradient(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], names: Sequence[str]
     ) -> dict[str, dict[str, float]]:

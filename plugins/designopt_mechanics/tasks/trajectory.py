@@ -66,11 +66,11 @@ class ProgramSection(TypedDict, total=False):
 
     start: Annotated[
         dict[str, float],
-        Q("", "coordinates at the start, in rad and m or with a unit (90 deg); others follow or are at reference"),
+        Q("", "coordinates at the start, in rad (or 90 deg) and m (without unit); others follow or are at reference"),
     ]
     end: Annotated[
         dict[str, float],
-        Q("", "coordinates at the end, in rad and m or with a unit (90 deg); others follow or are at reference"),
+        Q("", "coordinates at the end, in rad (or 90 deg) and m (without unit); others follow or are at reference"),
     ]
     drives: Annotated[list[str], Q("", "coordinates with drives, or fewer; by default the independent ones")]
     shortest: Annotated[float, Q("s", "least duration", gt=0, default=1.0)]
@@ -119,6 +119,10 @@ class TrajectoryTask:
                 self._posture(side, np.array(self.mechanism.column()), self.settings.branch)
         except (TreeError, CannotClose, ValueError) as error:
             yield InvalidSetting("program", str(error))
+
+    def notes(self, numbers: Mapping[str, float]) -> Iterable[str]:
+        """None: a start or an end beyond limits of the file is a mistake."""
+        return ()
 
     def declares(self) -> Declaration:
         """The outputs of a motion, and those of the program."""

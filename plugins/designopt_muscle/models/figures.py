@@ -35,6 +35,9 @@ class SharingOutputs(TypedDict):
         float, Q("", "frames in which the band around measured activity leaves no activation", notable=True)
     ]
     unconverged_frames: Annotated[float, Q("", "frames whose solution did not converge", notable=True)]
+    reserve_frames: Annotated[
+        float, Q("", "frames that are balanced only with a reserve beyond 'reserve_warning'", notable=True)
+    ]
     peak_shortfall: Annotated[float, Q("", "largest missing generalised force of a row, in N m or N")]
     strength_needed: Annotated[
         float, Q("", "factor on these muscles' strength that makes all frames feasible, at most 1e6")
@@ -102,6 +105,7 @@ def figures(sharing: Sharing, device: DeviceMoments, reactions: Floats) -> Shari
         bad_input_frames=float((sharing.status == SharingStatus.BAD_INPUT).sum()),
         empty_band_frames=float((sharing.status == SharingStatus.EMPTY_BOUNDS).sum()),
         unconverged_frames=float((sharing.status == SharingStatus.NOT_CONVERGED).sum()),
+        reserve_frames=float((sharing.status == SharingStatus.RESERVE_ACTIVE).sum()),
         peak_shortfall=float(np.abs(sharing.shortfall[has_solution]).max()),
         strength_needed=float(f"{min(factor, _MOST_STRENGTH):.{_DIGITS}g}"),
         peak_reserve=float(np.abs(sharing.reserves[has_solution]).max()),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from designopt_recordings.plausibility import (
+    LEAST_LOAD,
     UsualRange,
     jump_notes,
     range_notes,
@@ -16,12 +17,17 @@ from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Floats
 from designopt_muscle.geometry.geometry import muscle_geometry
+from designopt_muscle.geometry.loads import BodyLoad
 from designopt_muscle.osim.model import OsimModel
 
 #: m, a moment arm that no muscle exceeds.
 _LONG_ARM = 0.1
 #: Share of the strength that the opposite sign needs, of that of the sign as written, below which the sign is doubted.
 _EASIER = 0.5
+#: m, from the origin of a body, beyond which no force acts on it, and beyond which it may act on another one.
+_FAR, _BESIDE = 1.0, 0.25
+#: Loaded frames that a doubt about the point of a force needs.
+_LEAST_FRAMES = 3
 
 
 def weight_of(model: OsimModel) -> float:
@@ -72,5 +78,29 @@ def strength_notes(moments: Mapping[str, Floats], values: Mapping[str, Floats], 
             notes.append(
                 f"the moment about {name} takes up to {shares[0]:.0%} of the strength of the muscles that could produce"
                 f" it, and {shares[1]:.0%} with the opposite sign: is the sign of the column reversed?"
+            )
+    return notes
+
+
+def point_notes(loads: Sequence[BodyLoad], origins: Mapping[str, Floats], weight: float) -> list[str]:
+    """Notes on `loads` that act far from the origin (n, 3) m of their body, or nearer to another loaded one, while they
+    carry a part of the `weight` (N)."""
+    notes = []
+    for load in loads:
+        carries = np.isfinite(load.point).all(axis=1) & (load.force[:, 1] > LEAST_LOAD * weight)
+        if carries.sum() < _LEAST_FRAMES:
+            continue
+        distances = {
+            body: float(np.median(np.linalg.norm(load.point[carries] - origins[body][carries], axis=1)))
+            for body in {load.body: None, **{other_load.body: None for other_load in loads}}
+        }
+        nearest, distance = min(distances, key=lambda body: distances[body]), distances[load.body]
+        subject = f"the force on {load.body} acts {distance:.3g} m from its origin"
+        if distance > _FAR:
+            notes.append(f"{subject}: check the unit of its points (m) and their axes")
+        elif distance > max(_BESIDE, 2.0 * distances[nearest]):
+            notes.append(
+                f"{subject}, and {distances[nearest]:.2g} m from that of {nearest}: are the bodies of the loads"
+                " exchanged, or the sides of the motion?"
             )
     return notes

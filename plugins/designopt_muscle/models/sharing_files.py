@@ -18,8 +18,8 @@ from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.models.dynamics import read_body_loads
 from designopt_muscle.models.errors import TrialError
-from designopt_muscle.models.plausibility import weight_of
-from designopt_muscle.models.trial import Trial, bundled_file, read_trial_table
+from designopt_muscle.models.plausibility import point_notes, weight_of
+from designopt_muscle.models.trial import Trial, bundled_file, read_trial_table, recorded_poses
 from designopt_muscle.osim.model import OsimModel
 
 Files = Mapping[str, InputFile | None]
@@ -58,8 +58,8 @@ def as_mistakes(files: Files) -> Iterator[None]:
         raise InvalidSetting(name, text) from None
 
 
-def load_notes(model: OsimModel, loads: InputFile | None, forces: InputFile | None) -> list[str]:
-    """Notes of the reader of external loads. Raises `TrialError` for files that do not fit each other or the model."""
+def load_notes(model: OsimModel, motion: InputFile, loads: InputFile | None, forces: InputFile | None) -> list[str]:
+    """Notes on external loads in a motion. Raises `TrialError` for files that do not fit each other or the model."""
     if loads is None or forces is None:
         return []
     table = read_trial_table(forces)
@@ -68,6 +68,8 @@ def load_notes(model: OsimModel, loads: InputFile | None, forces: InputFile | No
     of_bodies = read_body_loads(loads, table, default_pose.take(np.zeros(n, dtype=np.int64)), table.time)
     vertical = sum((load.force[:, 1] for load in of_bodies), np.zeros(n))
     notes = [*table.notes, *gap_notes(table.time), *force_notes(vertical, weight_of(model))]
+    time, poses = recorded_poses(model, motion)
+    notes += point_notes(read_body_loads(loads, table, poses, time), poses.origin, weight_of(model))
     return [f"{forces.name}: {note}" for note in notes]
 
 

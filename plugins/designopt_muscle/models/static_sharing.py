@@ -237,7 +237,7 @@ class StaticSharing:
         notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
         is_computed = self.inverse_dynamics == "compute"
         notes += trial_notes(skeleton, motion, files["moments"], computes_moments=is_computed, cutoff=self.cutoff)
-        notes += load_notes(skeleton, files["external_loads"], files["external_forces"])
+        notes += load_notes(skeleton, motion, files["external_loads"], files["external_forces"])
         if self.emg is not None and files["emg"] is not None:
             read_activity(
                 files["emg"], self.emg, tuple(m.name for m in skeleton.muscles), read_trial_table(motion).time

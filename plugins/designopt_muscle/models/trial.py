@@ -22,7 +22,7 @@ from designopt.arrays import Floats, Integers, Mask
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import in_words, jumps
-from designopt_muscle.geometry.kinematics import kinematics
+from designopt_muscle.geometry.kinematics import Kinematics, kinematics
 from designopt_muscle.models.columns import moment_notes, motion_notes, present_coordinates
 from designopt_muscle.models.dynamics import Dynamics, read_loads
 from designopt_muscle.models.errors import TrialError
@@ -33,7 +33,7 @@ from designopt_muscle.strength import Fibres, strengths
 
 #: Order of the zero-phase low-pass filter of coordinates.
 _ORDER = 3
-#: Frames at which net moments are compared with the strength of the muscles.
+#: Frames at which net moments are compared with the strength of the muscles, and points of forces with their bodies.
 _LOOKED_AT = 50
 
 
@@ -325,6 +325,18 @@ def _at_times(file: InputFile, coordinates: MovedCoordinates, at: Floats) -> Mov
 def recorded_times(motion: InputFile) -> Floats:
     """(n,) s of the frames of a motion. Raises `TrialError` for a file that is no table."""
     return read_trial_table(motion).time
+
+
+def recorded_poses(model: OsimModel, motion: InputFile) -> tuple[Floats, Kinematics]:
+    """Some frames of a motion that have all their numbers, spread over it: their times (n,) s and poses.
+
+    Raises `TrialError` for a file that is no table.
+    """
+    table, free = _motion_table(model, motion, None)
+    columns = np.column_stack([table.column(name) for name in free])
+    frames = np.flatnonzero(np.isfinite(columns).all(axis=1))
+    frames = frames[np.unique(np.linspace(0, len(frames) - 1, _LOOKED_AT).round().astype(np.int64))]
+    return table.time[frames], kinematics(model, {name: columns[frames, i] for i, name in enumerate(free)})
 
 
 def read_trial_table(file: InputFile) -> TimeTable:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from designopt.decimal_marks import mixed_marks
 from designopt.plugin import InputFile
 from designopt.study.language import units
 from designopt_recordings.errors import RecordingError, errors_about
@@ -43,7 +44,12 @@ def read_csv(file: InputFile) -> TimeTable:
     kind = _TIME.fullmatch(names[0])
     if kind is None:
         raise lines.error(at, f"the first column is '{shortened(names[0])}'; it must be 'time' (s) or 'time_ms'")
-    values, _ = read_rows(_without_comments(lines), at + 1, names, 0, split)
+    rows = _without_comments(lines)
+    if separator != ",":
+        contradiction = mixed_marks((n, rows[n].split(separator)) for n in range(at + 1, len(rows) + 1))
+        if contradiction is not None:
+            raise lines.error(*contradiction)
+    values, _ = read_rows(rows, at + 1, names, 0, split)
     milliseconds = "ms" in (part.lower() for part in kind.groups()[1:] if part)
     in_degrees, assumption = _in_degrees(lines, at)
     if list(names[1:]) != head[1:]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,10 @@ from designopt_regulator.plants.linear import Plant
 
 _COLUMNS = ("frequency", "magnitude", "phase")
 _MIN_ROWS = 5
+#: Relative error that no wrong number of turns of the phase leaves; turn (rad) up to which a search finds the delay.
+_NEAR, _TURNED = 0.05, 3.0
+#: Share of the misfit below which another fit is not the same within rounding errors.
+_BETTER = 1.0 - 1e-6
 
 
 @dataclass(frozen=True)
@@ -99,27 +104,44 @@ def fit_response(data: ResponseData, model: Model) -> ResponseFit:
     lags = len(names) - 2
     order = {"ipdt": 1.0}.get(model, 0.0)
 
-    def misfit(p: Floats, sign: float) -> Floats:
+    def misfit(p: Floats, sign: float, rows: int) -> Floats:
         """p: logarithms of the gain and of the lags, then the delay in 1 / the highest frequency."""
-        s = 1j * w
+        s = 1j * w[:rows]
         G = sign * np.exp(p[0]) * np.exp(-s * p[-1] / w[-1]) / s**order
         for log in p[1 : 1 + lags]:
             G = G / (np.exp(log) * s + 1.0)
-        ratio = np.log(G / response)
+        ratio = np.log(G / response[:rows])
         return np.concatenate([ratio.real, ratio.imag])
 
-    best = None
     size = np.log(np.abs(response[0]) * w[0] ** order)
-    starts = [[np.log(c / w[-1])] * lags for c in np.geomspace(1.0, 3.0 * w[-1] / w[0], 8)] if lags else [[]]
     lower = np.array([size - 20.0, *[np.log(1e-4 / w[-1])] * lags, 0.0])
     upper = np.array([size + 20.0, *[np.log(1e4 / w[0])] * lags, 1e3])
-    for sign in (1.0, -1.0):
-        for start in starts:
-            for delay in (0.0, 0.3, 1.0, 3.0):
-                first = np.array([size, *(log - 0.5 * k for k, log in enumerate(start)), delay])
-                fit = least_squares(misfit, first, bounds=(lower, upper), x_scale="jac", args=(sign,))
-                if fit.success and (best is None or fit.cost < best[0].cost):
-                    best = fit, sign
+
+    def search(first: Floats, sign: float, rows: int) -> Any:
+        return least_squares(misfit, first, bounds=(lower, upper), x_scale="jac", args=(sign, rows))
+
+    def search_from_many(rows: int) -> tuple[Any, float] | None:
+        best, end = None, w[rows - 1]
+        starts = [[np.log(c / end)] * lags for c in np.geomspace(1.0, 3.0 * end / w[0], 8)] if lags else [[]]
+        for sign in (1.0, -1.0):
+            for start in starts:
+                for delay in (0.0, 0.3, 1.0, 3.0):
+                    first = np.array([size, *(log - 0.5 * k for k, log in enumerate(start)), delay * w[-1] / end])
+                    fit = search(np.clip(first, lower, upper), sign, rows)
+                    if fit.success and (best is None or fit.cost < best[0].cost):
+                        best = fit, sign
+        return best
+
+    best = search_from_many(len(w))
+    if best is None or best[0].cost > len(w) * _NEAR**2:
+        # A long delay turns the phase several times: begin where it has hardly turned, and add row after row.
+        late_rows = np.abs(np.unwrap(np.angle(response)) - np.angle(response[0])) > _TURNED
+        begin = max(int(np.argmax(late_rows)) if late_rows.any() else len(w), len(names), _MIN_ROWS)
+        partial = search_from_many(begin) if begin < len(w) else None
+        for rows in range(begin + 1, len(w) + 1):
+            partial = None if partial is None else (search(partial[0].x, partial[1], rows), partial[1])
+        if partial is not None and partial[0].success and (best is None or partial[0].cost < _BETTER * best[0].cost):
+            best = partial
     if best is None:
         raise BadData(f"no search for the numbers of {model} converges; take another model")
     fit, sign = best

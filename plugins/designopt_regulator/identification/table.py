@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
+from designopt.decimal_marks import mixed_marks
 from designopt.plugin import InputFile
 from designopt.study.language.units import UnitError, convert
 from designopt_regulator.controllers.pid import UNUSUAL, is_unusual
@@ -130,5 +131,7 @@ def _rows(file: InputFile, example: str) -> list[tuple[int, list[str]]]:
         raise BadData(f"{file.name}: is empty; the first line is: {example}")
     if separator != ",":  # a comma in a number is the decimal one
         first, *samples = rows
+        if contradiction := mixed_marks(samples):
+            raise BadData(f"{file.name}:{contradiction[0]}: {contradiction[1]}")
         rows = [first, *((line, [_DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row]) for line, row in samples)]
     return rows

@@ -303,6 +303,9 @@ def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
     re, im = (part.reshape(w.shape) for part in value(np.repeat(np.arange(len(stable)), count), w.ravel()))
     at_rest = np.array([loops[i].at_rest() for i in stable])
     margin_values = margins(value, w, re, im, at_rest=at_rest, real_at_end=False)
+    # At rest a loop that integrates has the complementary sensitivity 1, which the grid only comes near to.
+    highest = np.where(np.isnan(at_rest), np.maximum(margin_values.mt, 1.0), margin_values.mt)
+    margin_values = replace(margin_values, mt=highest)
     for k, i in enumerate(stable):
         margins_of_loop = Margins(*(getattr(margin_values, f.name)[k : k + 1] for f in fields(Margins)))
         has_end = loops[i].plant.D != 0.0

@@ -63,12 +63,13 @@ Q = Quantity
 #: Figures that exclude loops which never reach their set-point.
 _REACHED = frozenset({"residual_error", "not_settled", "settling"})
 _POOR_FIT = 0.9  # share of the output's variance below which a model of data is warned about
+_LARGE_ERROR = 0.3  # relative error of a fitted frequency response above which it is warned about
 _MOST_STEPS = 1_000_000  # integration steps of a sampled run
 _MOST_DELAY = 1000  # samples of delay: each is a state of the sampled loop, and more would fill the memory
 _LONG_DELAY = f"the plant's delay is more than {_MOST_DELAY} samples; take a longer sample_time"
 
 
-@model("linear_loop", version=3, arrays=ARRAYS)
+@model("linear_loop", version=4, arrays=ARRAYS)
 class LinearLoop:
     """A PI(D) loop around a linear plant with exact delay: steps of set-point and load, robustness.
 
@@ -222,7 +223,11 @@ class LinearLoop:
                 self.inner_plant.plant()
             except InvalidSetting as error:
                 raise InvalidSetting("inner_" + error.name, error.message) from None
-        if (share := self.plant.explained_variance) is not None and share < _POOR_FIT:
+        if self.plant.type == "frequency_response":
+            if (deviation := self.plant.response_fit().residual) > _LARGE_ERROR:
+                text = f"differs by {percent(deviation)} (root mean square) from the measured frequency response"
+                warnings.warn(f"plant: the model {text}", stacklevel=2)
+        elif (share := self.plant.explained_variance) is not None and share < _POOR_FIT:
             warnings.warn(f"plant: the model explains only {share:.0%} of the measured output", stacklevel=2)
         if self.plant.type == "discrete" and self.plant.sample_time != self.sample_time:
             period = "none" if self.sample_time is None else f"{self.sample_time:g} s"

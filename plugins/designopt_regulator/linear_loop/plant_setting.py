@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 import numpy as np
 
+from designopt.counts import percent
 from designopt.plugin import InputFile, InvalidSetting, Quantity
 from designopt.study.language import units
 from designopt_regulator.controllers.pid import UNUSUAL, is_unusual
@@ -199,7 +200,9 @@ class LinearPlant:
         return self._from_file(read_response)
 
     def remarks(self) -> list[str]:
-        """Sentences about the model that is fitted to a record in time."""
+        """Sentences about the model that is fitted to a record or a frequency response."""
+        if self.type == "frequency_response":
+            return [self._response_remark()]
         if self.type != "data":
             return []
         fit, data = self.fit(), self.data()
@@ -227,6 +230,15 @@ class LinearPlant:
                 " middle, 'between: held' states that the step is at the sample"
             )
         return sentences
+
+    def _response_remark(self) -> str:
+        fit, unit = self.response_fit(), self.response_data().unit or "1"
+        gain = unit + (" per s" if fit.model == "ipdt" else "")
+        numbers = ", ".join(
+            f"{name} {value:.4g} ± {fit.confidence[name]:.2g} {gain if name == 'gain' else 's'}"
+            for name, value in fit.parameters.items()
+        )
+        return f"fitted plant: {fit.model} with {numbers}; relative error {percent(fit.residual, 1)} (root mean square)"
 
     @property
     def explained_variance(self) -> float | None:

@@ -194,6 +194,14 @@ def test_a_table_that_is_wrong_is_an_error_with_its_place(table: str, message: s
         assert mistakes(built) == ""
 
 
+@pytest.mark.parametrize(("unit", "doubts"), [("s", 0), ("ms", 1)])
+def test_seconds_under_a_head_in_milliseconds_are_a_remark(unit: str, doubts: int) -> None:
+    rows = "".join(f"{0.01 * k},{0.02 * k}\n" for k in range(20))
+    built = model(motion_file=InputFile("m.csv", f"time [{unit}],angle\n{rows}".encode()))
+    assert mistakes(built) == ""
+    assert len([n for n in built.remarks({}) if n.startswith("m.csv: the rows are 1e-05 s apart")]) == doubts
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -372,6 +380,51 @@ def test_a_motion_beyond_limits_of_the_file_is_a_remark_with_the_probable_cause(
 
 
 @pytest.mark.parametrize(
+    ("settings", "notes"),
+    [
+        ({"task": "simulation", "initial": {"th": -1.5, "lift": 0.1, "th_speed": 3.0}}, []),
+        (
+            {"task": "simulation", "initial": {"th": -60.0, "th_speed": 90.0}},
+            [
+                "initial: th = -60 rad is outside its range of -1.571 to 1.396 rad; is it in degrees? Write -60 deg",
+                "initial: th_speed = 90 rad/s is outside its range of -4 to 4 rad/s; is it in deg/s? Multiply it by"
+                " pi/180",
+            ],
+        ),
+        (
+            {"task": "equilibrium", "initial": {"th": 1.5, "lift": 150.0}},
+            [
+                "initial: lift = 150 m is outside its range of 0 to 0.4 m; is it in mm? Divide it by 1000",
+                "initial: th = 1.5 rad is outside its range of -1.571 to 1.396 rad",
+            ],
+        ),
+        (
+            {
+                "task": "kinematics",
+                "grid": {"over": {"th": {"low": -90.0, "high": 1.5}, "lift": {"low": 0.0, "high": 0.5}}},
+            },
+            [
+                "grid.over.low: th = -90 rad is outside its range of -1.571 to 1.396 rad; is it in degrees?"
+                " Write -90 deg"
+            ],
+        ),
+    ],
+    ids=["within", "degrees", "mm", "a grid in degrees"],
+)
+def test_an_initial_state_or_a_grid_beyond_limits_of_the_file_is_a_remark(
+    settings: dict[str, Any], notes: list[str]
+) -> None:
+    built = model(LIMITED, **settings)
+    assert mistakes(built) == ""
+    assert sorted(built.remarks({})) == notes
+
+
+def test_more_than_a_turn_of_a_coordinate_without_a_range_is_a_remark() -> None:
+    built = model(LIMITED.replace("range: [-90 deg, 80 deg], ", ""), task="simulation", initial={"th": 90.0})
+    assert built.remarks({}) == ["initial: th = 90 rad is more than a turn; is it in degrees? Write 90 deg"]
+
+
+@pytest.mark.parametrize(
     ("motion", "settings", "turn"),
     [
         ("pi/2 + 2*pi*time/0.5", {"duration": 0.5}, ""),
@@ -458,6 +511,8 @@ ARM = """<robot name="arm">
             "inertia: 9e-6",  # t m^2, or with a mass in g: a disc of 1.3 cm^2
             "body 'arm': no material is so dense that 3 kg have an inertia of only 9e-06 kg m^2; check their units",
         ),
+        (LIMITED, "-9.81", "-9810", "gravity is 9810 m/s^2; is it in mm/s^2?"),
+        (LIMITED, "-9.81", "-274 ", "gravity is 274 m/s^2; check its unit"),
         (
             LIMITED,
             "mass: 0.2 kg",
@@ -466,7 +521,7 @@ ARM = """<robot name="arm">
         ),
     ],
 )
-def test_a_body_with_an_improbable_mass_or_inertia_is_a_remark(
+def test_an_improbable_gravity_mass_or_inertia_is_a_remark(
     text: str, stated: str, wrong: str, note: str | None
 ) -> None:
     assert stated in text

@@ -237,6 +237,13 @@ def test_the_computed_moments_of_the_loaded_elbow_are_those_of_its_table():
     assert np.abs(read["net_moments"]).max() > 10.0
 
 
+def test_frames_that_need_a_large_reserve_are_counted():
+    strong, _ = StaticSharing(reserve=4.0).evaluate({}, {}, frozenset())
+    weak, arrays = StaticSharing(reserve=4.0).evaluate({"strength": 0.3}, {}, frozenset({"status"}))
+    assert strong["reserve_frames"] == 0.0
+    assert weak["reserve_frames"] == (np.asarray(arrays["status"]) == 20).sum() > 0
+
+
 def test_reserves_by_coordinate_act_there_alone():
     every = StaticSharing(reserve=4.0).evaluate({"strength": 0.3}, {}, frozenset({"reserves"}))[1]["reserves"]
     model = StaticSharing(reserve={"knee_angle": 4.0})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from designopt_regulator.identification.frequency_fit import fit_response, read_response
+from designopt_regulator.identification.frequency_fit import ResponseData, fit_response, read_response
 from designopt_regulator.identification.step_fit import StepData, fit_step, read_step
 from designopt_regulator.identification.table import BadData
 from designopt_regulator.linear_loop.model import LinearLoop, LinearPlant
@@ -131,3 +131,26 @@ def test_the_bundled_record_is_the_formulas_and_gives_its_numbers():
     for name, value in expected.items():
         assert abs(fit.parameters[name] - value) < 2.0 * fit.confidence[name]
         assert fit.confidence[name] < 0.2 * abs(value)
+
+
+@pytest.mark.parametrize(
+    ("gain", "delay", "rows", "noise"), [(-2.0, 3.0, 40, 0.0), (2.0, 36.0, 60, 0.0), (2.0, 12.0, 40, 0.1)]
+)
+def test_a_long_delay_comes_back_from_a_response_whose_phase_it_turns_several_times(gain, delay, rows, noise):
+    w = np.geomspace(1e-3, 3.0, rows)
+    numbers = {"gain": gain, "time_constant": 20.0, "time_constant_2": 5.0, "delay": delay}
+    scatter = np.exp(noise * np.random.default_rng(2).standard_normal((2, rows)).T @ [1.0, 1j])
+    fit = fit_response(ResponseData(w, plants.sopdt(**numbers).response(w) * scatter, ""), "sopdt")
+    assert fit.parameters == pytest.approx(numbers, rel=1e-6 + 1.5 * noise)
+    assert fit.residual <= 1e-6 + 2.0 * noise
+
+
+def test_the_fitted_numbers_of_a_frequency_response_are_remarked_and_a_poor_fit_warned_of():
+    plant = LinearPlant(type="frequency_response", file=response_file("fopdt"))
+    (remark,) = plant.remarks()
+    assert remark.startswith("fitted plant: fopdt with gain -2 ± ")
+    assert " degC/%, time_constant 4 ± " in remark
+    assert remark.endswith("relative error 0.0 % (root mean square)")
+    poor = LinearPlant(type="frequency_response", file=response_file("sopdt", noise=0.4), model="sopdt")
+    with pytest.warns(UserWarning, match=r"differs by \d+ % \(root mean square\) from the measured frequency response"):
+        LinearLoop(plant=poor).check()

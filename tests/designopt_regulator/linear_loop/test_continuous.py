@@ -266,3 +266,11 @@ def test_a_derivative_without_filter_needs_a_rate():
 def test_a_gain_for_a_peak_that_no_gain_has_is_refused():
     with pytest.raises(ValueError, match="no gain gives"):
         gain_for_ms(ipdt(1.0, 1.0), 1.2, 0.5)
+
+
+def test_the_complementary_sensitivity_of_a_loop_that_integrates_is_at_least_one():
+    """|T| of a lag under its inverse, L = 0.5 / s, is 1 / |2 s + 1|: the largest value is that at rest."""
+    for loop in (Loop(fopdt(2.0, 4.0, 0.0), 1.0, 4.0), Loop(ipdt(0.5, 0.0), 1.0)):
+        measures = loop.margins()
+        assert measures is not None
+        assert measures.mt[0] == 1.0

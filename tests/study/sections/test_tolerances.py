@@ -1,8 +1,12 @@
 """Tolerances of parameters in a study file, neighbours within them, and robust studies."""
 
+from typing import Annotated, TypedDict
+
 import numpy as np
 import pytest
 
+import designopt
+from designopt.plugin import Quantity
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
 from designopt.study.load import study_from_text
@@ -89,6 +93,38 @@ def test_an_invalid_tolerance_is_refused_with_its_place(override, message):
     (issue,) = refused.value.issues
     assert message in issue.message
     assert issue.file == f"--set {override}"
+
+
+class Oven(TypedDict):
+    temperature: Annotated[float, Quantity("K", "of the oven")]
+
+
+class Heat(TypedDict):
+    loss: Annotated[float, Quantity("W", "of heat")]
+
+
+def oven_study(**tolerance: str) -> designopt.Study:
+    @designopt.model("oven", version=1)
+    def oven(design: Oven, scenario) -> Heat:
+        """An oven."""
+        return {"loss": design["temperature"]}
+
+    return designopt.define(
+        study="oven",
+        model={"use": oven},
+        space={"temperature": {"low": "20 degC", "high": "80 degC", **tolerance}},
+        objectives=[{"minimize": "loss"}],
+        solver={"use": "sobol", "samples": 8},
+    )
+
+
+def test_a_tolerance_of_a_temperature_is_a_difference_not_a_share_of_a_value_with_another_zero():
+    assert oven_study(tolerance="2 degC").definition.tolerances.of == (
+        Tolerance("temperature", pytest.approx(2.0), low=None, high=None),
+    )
+    assert oven_study().definition.tolerances.of == (Tolerance("temperature", pytest.approx(0.8), low=None, high=None),)
+    with pytest.raises(StudyError, match=r"a percentage in degC is another one in K: give the tolerance in degC"):
+        oven_study(tolerance="1 %")
 
 
 def test_neighbours_lie_within_the_tolerances_and_more_of_them_keep_those_before():
