@@ -15,7 +15,7 @@ from contextlib import ContextDecorator
 from types import FrameType, TracebackType
 from typing import Any
 
-#: `signal` makes an enumeration of each handler that it passes on, which takes a twentieth of a small solve.
+#: `signal` makes an enumeration of each handler that it passes on, which takes 4 % of a small solve.
 get_handler, set_handler = _signal.getsignal, _signal.signal
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 #: Delay after which a request that would be lost is repeated (s).

@@ -227,7 +227,7 @@ class ResultTable:
             if mark in text:
                 self._result_with_mark.setdefault(mark, (line, text))
         if len(self._result_with_mark) > 1:
-            (earlier, number), _ = sorted(self._result_with_mark.values())
+            earlier, number = next(iter(self._result_with_mark.values()))
             pair = f"'{text}', and '{number}' in line {earlier}"
             self._fail(line, f"column '{column.name}': {pair}: write all results with one decimal mark")
 

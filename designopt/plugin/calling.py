@@ -30,6 +30,8 @@ def code_of(plugin: Plugin) -> str:
 
 def value_text(value: Any) -> str:
     """Short description of a plugin's return value."""
+    if isinstance(value, int) and abs(value) >= 10**60:
+        return "an integer of more than 60 digits"
     value = float(value) if isinstance(value, float) else value  # not np.float64(...)
     return f"{value!r:.60}" if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
 

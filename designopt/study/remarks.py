@@ -169,7 +169,7 @@ def _unread_conditions(study: StudyDefinition) -> Iterator[str]:
         if not re.search(rf"\b{re.escape(name)}\b", text):
             yield (
                 f"note: model '{plugin.name}' does not declare its conditions, and '{name}' does not occur in its file:"
-                " is it misspelt? It would change nothing"
+                " is it misspelt? Then it changes nothing"
             )
 
 

@@ -212,5 +212,5 @@ def test_a_condition_that_the_file_of_an_undeclared_model_does_not_contain_is_pr
     notes = [note for note in remarks(study.definition) if "occur" in note]
     assert notes == [
         f"note: model 'noted_hill' does not declare its conditions, and '{misspelt}' does not occur in its file:"
-        " is it misspelt? It would change nothing"
+        " is it misspelt? Then it changes nothing"
     ]

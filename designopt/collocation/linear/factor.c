@@ -99,7 +99,7 @@ static void add_child(const Analysis *a, Left c, const double *from, double *f, 
     }
 }
 
-/* The threshold of pivots, unless it is raised as solutions were not exact. */
+/* Pivots below this share of their column are too small; larger shares, where digits are lost, fill the factors. */
 static const double FIRST_THRESHOLD = 1e-8;
 
 enum { DONE = 0, SINGULAR = -7, NO_MEMORY = -1 };

@@ -41,7 +41,7 @@ static void order_nodes(Nodes *t, int n, const int *partner, const Fronts *f, in
     t->first[t->count] = n;
 }
 
-/* The places beside the diagonal of each node that come later, (begin,) by node. */
+/* The later places beside the diagonal of each node: those of node s from begin[s] to begin[s + 1] - 1. */
 static int *later_places(const Nodes *t, Pattern a, const int *node_of, const int *place, int *begin, Memory *memory) {
     int *later = NULL;
     memset(begin, 0, (size_t)(t->count + 1) * sizeof(int));
@@ -112,9 +112,9 @@ static int number_of(const Nodes *t, int s, int column, int row, const int *loca
 static void place_products(Nodes *t, const int *node_of, int *local) {
     int *to = t->product_to;
     for (int s = 0; s < t->count; s++)
-        for (int j = t->row_at[s], of = -1; j < t->row_at[s + 1]; j++) {
-            if (node_of[t->row[j]] != of) of = node_of[t->row[j]], number_rows(t, of, local);
-            for (int i = j; i < t->row_at[s + 1]; i++) *to++ = number_of(t, of, t->row[j], t->row[i], local);
+        for (int j = t->row_at[s], node = -1; j < t->row_at[s + 1]; j++) {
+            if (node_of[t->row[j]] != node) node = node_of[t->row[j]], number_rows(t, node, local);
+            for (int i = j; i < t->row_at[s + 1]; i++) *to++ = number_of(t, node, t->row[j], t->row[i], local);
         }
 }
 

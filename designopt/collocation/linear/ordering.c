@@ -37,15 +37,20 @@ typedef struct {
     const double *value;
 } Equations;
 
-/* Pairs equation i with a variable, taken from another equation if that finds a different one; 0 if there is none. */
-static int pair_by_exchange(const Equations *e, int i, int root, int *partner) {
+/* Largest number of equations that exchange variables with each other: it limits the depth of the recursion. */
+enum { MOST_EXCHANGES = 500 };
+
+/* Pairs equation i with a variable, taken from another equation if that finds a different one, and so on for `exchanges`
+   equations; 0 if there is none. */
+static int pair_by_exchange(const Equations *e, int i, int root, int exchanges, int *partner) {
     int begin = i > e->first ? e->end[i - 1] : 0;
+    if (!exchanges) return 0;
     for (int pass = 0; pass < 2; pass++)
         for (int k = begin; k < e->end[i]; k++) {
             int j = e->variable[k];
             if (e->value[e->entry[k]] == 0.0 || (pass && e->seen[j] == root)) continue;
             if (pass) e->seen[j] = root;
-            if (pass ? pair_by_exchange(e, partner[j], root, partner) : partner[j] < 0) {
+            if (pass ? pair_by_exchange(e, partner[j], root, exchanges - 1, partner) : partner[j] < 0) {
                 partner[i] = j, partner[j] = i;
                 return 1;
             }
@@ -88,7 +93,7 @@ static void pair_up(Pattern a, const double *value, int *partner, int *of_nodes,
     Equations equations = {m, count, where, from, degree, value};
     for (int j = 0; j < m; j++) degree[j] = -1;
     for (int i = m; n <= SMALL_SYSTEM && i < n; i++)
-        if (of_nodes[i] < 0) pair_by_exchange(&equations, i, i, of_nodes);
+        if (of_nodes[i] < 0) pair_by_exchange(&equations, i, i, MOST_EXCHANGES, of_nodes);
 end:
     free(count), free(degree), free(where), free(from);
 }

@@ -42,6 +42,7 @@ def candidates(
     children = np.where(mutates, parents + steps[:, None] * rng.standard_normal(parents.shape), parents)
     rows = np.flatnonzero(rng.random(len(parents)) < ONE_CHANGED)
     columns = rng.integers(d, size=len(rows))
+    mutates[rows] = False
     children[rows] = parents[rows]
     children[rows, columns] = rng.uniform(lower[columns], upper[columns])
     crosses = rng.random(len(parents)) < 0.25

@@ -226,7 +226,9 @@ class _Search:
         """Number of improvements and of designs, each plus one, for AWAY and NEAR, in a search with jumping values."""
         self._small = self._tells = self._since_cheap = self._turns = self._since_gain = 0
         self._scale: Scale | None = None
-        self._last_gain = np.inf
+        self._last_gain = min(
+            (float(o.objectives[o.feasible, 0].min()) for o in start if o.feasible.any()), default=np.inf
+        )
         """The value of the only objective at the last gain."""
         self._restart: _Search | None = None
         """A search that knows none of the designs so far, since no gain is expected beside them."""

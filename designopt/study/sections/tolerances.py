@@ -68,7 +68,10 @@ def _tolerance(ctx: Context, value: Any, p: DesignVariable, field: Field | None,
         ctx.add(path, f"incompatible units: {error}")
         return None
     if relative and _has_other_zero(p):
-        ctx.add(path, f"a percentage in {p.stated} is another one in {p.unit}: give the tolerance in {p.stated}")
+        ctx.add(
+            path,
+            f"a share of a value in {p.stated} depends on its zero: give the tolerance as a difference in {p.stated}",
+        )
         return None
     if not amount.value > 0.0:
         ctx.add(path, f"must be above 0, not {amount.value:g}")

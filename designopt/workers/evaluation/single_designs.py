@@ -19,7 +19,6 @@ from designopt.problem import ENDED_WITH_CAUSE, Problem, evaluation_seed, figure
 from designopt.problem.scoring import aggregate, limited_values
 from designopt.solvers.listed_designs import EvaluateListed
 from designopt.space import Space
-from designopt.study.sections.designs import BASELINE
 from designopt.study.stated_units import in_words, stated_value
 from designopt.study.study import StudyDefinition
 from designopt.workers.evaluation.evaluate import NO_PERMISSION, Evaluation, Evaluator
@@ -140,7 +139,7 @@ def _limited(seconds: float | None) -> Iterator[None]:
 def _trial_designs(study: StudyDefinition, space: Space, count: int) -> Floats:
     """The first `count` designs (n, d) that the first stage lists after the baselines, or random ones, those within the
     relations first."""
-    solver = next(stage.solver.build() for stage in study.stages if stage.name != BASELINE)
+    solver = next(stage.solver.build() for stage in study.stages if not stage.baseline)
     if isinstance(solver, EvaluateListed):
         return solver.rows(space)[:count]
     rng = np.random.default_rng(study.seed)

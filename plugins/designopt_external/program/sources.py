@@ -27,8 +27,8 @@ LETTERS = 5
 _UNIT_OF_HEAD = re.compile(r".*\[([^\]]+)\]\s*")
 #: What continues a number behind a group, and the digits of one before a group.
 _CONTINUATION, _DIGITS_BEFORE = re.compile(r"[.,]?\d|[EeDd][-+]?\d"), re.compile(r"[-+]?[\d.,]*\d[.,]?$")
-#: A greedy wildcard directly before a group.
-_WILDCARD = re.compile(r"\.[*+]\((?!\?)")
+#: A greedy wildcard before a group, directly or with optional spaces between.
+_WILDCARD = re.compile(r"\.[*+](?:\\s[*+?]?| [*+?]?)*\((?!\?[^P])")
 
 Take = Literal["first", "last", "max", "min", "largest", "mean", "sum", "rms"]
 
@@ -153,7 +153,9 @@ def check(section: SourceSection, at: str, *, array: bool = False) -> Iterator[I
         yield InvalidSetting(f"{at}.column", f"counts from 1, not {column}")
     if isinstance(column, str) and (head := _UNIT_OF_HEAD.fullmatch(column)) and _is_other_unit(head[1], unit):
         yield InvalidSetting(
-            f"{at}.unit", f"'{unit}' is not the unit of the column '{column}'; write unit: {head[1]}, it is converted"
+            f"{at}.unit",
+            f"'{unit}' is not the unit of the column '{column}'; write unit: {head[1]}, it is converted, or give"
+            " the number of the column",
         )
 
 

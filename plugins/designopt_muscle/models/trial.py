@@ -330,11 +330,13 @@ def recorded_times(motion: InputFile) -> Floats:
 def recorded_poses(model: OsimModel, motion: InputFile) -> tuple[Floats, Kinematics]:
     """Some frames of a motion that have all their numbers, spread over it: their times (n,) s and poses.
 
-    Raises `TrialError` for a file that is no table.
+    Raises `TrialError` for a file that is no table, and without such a frame.
     """
     table, free = _motion_table(model, motion, None)
     columns = np.column_stack([table.column(name) for name in free])
     frames = np.flatnonzero(np.isfinite(columns).all(axis=1))
+    if not len(frames):
+        raise TrialError(f"{motion.name}: no row has a number for every coordinate")
     frames = frames[np.unique(np.linspace(0, len(frames) - 1, _LOOKED_AT).round().astype(np.int64))]
     return table.time[frames], kinematics(model, {name: columns[frames, i] for i, name in enumerate(free)})
 

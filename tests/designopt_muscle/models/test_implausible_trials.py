@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from designopt_muscle.geometry.loads import BodyLoad
 from designopt_muscle.models.dynamic.sharing import DynamicSharingModel
+from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.plausibility import point_notes
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import bundled_file
+from designopt_muscle.models.trial import bundled_file, recorded_poses
+from designopt_muscle.osim.read import read_model
+from small_models import hinge
 
 from designopt.plugin import InputFile
 
@@ -46,6 +49,12 @@ def test_units_times_and_signs_that_cannot_be_are_named(model, columns, factor, 
     notes = model.remarks({"motion": scaled(columns, factor)})
     assert any(re.search(f"^walk.csv: .*{doubt}", note) for note in notes)
     assert (len(notes) == before) == (not doubt)
+
+
+def test_a_motion_without_a_complete_row_is_named():
+    motion = InputFile("arm.csv", b"time,flexion\n0,nan\n0.1,nan\n")
+    with pytest.raises(TrialError, match=r"^arm\.csv: no row has a number for every coordinate$"):
+        recorded_poses(read_model(hinge()), motion)
 
 
 def foot_load(body: str, point: list[float], force: float = 700.0) -> BodyLoad:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from designopt_mechanics.sharing.status import SharingStatus
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_muscle.models.trial import TrialFrames, bundled_file, read_trial
@@ -241,7 +242,7 @@ def test_frames_that_need_a_large_reserve_are_counted():
     strong, _ = StaticSharing(reserve=4.0).evaluate({}, {}, frozenset())
     weak, arrays = StaticSharing(reserve=4.0).evaluate({"strength": 0.3}, {}, frozenset({"status"}))
     assert strong["reserve_frames"] == 0.0
-    assert weak["reserve_frames"] == (np.asarray(arrays["status"]) == 20).sum() > 0
+    assert weak["reserve_frames"] == (np.asarray(arrays["status"]) == SharingStatus.RESERVE_ACTIVE).sum() > 0
 
 
 def test_reserves_by_coordinate_act_there_alone():

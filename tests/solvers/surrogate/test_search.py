@@ -290,12 +290,14 @@ def test_many_parameters_are_searched():
 
 
 def test_many_candidates_differ_from_a_known_design_in_one_parameter():
-    lower, upper = np.array([0.1, 0.2]), np.array([0.6, 0.9])
-    front = np.array([[0.3, 0.4]])
-    problem = problem_from(lambda d, s: {"f": d["x"]}, SQUARE, minimize=["f"])
+    lower, upper = np.array([0.1, 0.2, 0.0]), np.array([0.6, 0.9, 1.0])
+    front = np.array([[0.3, 0.4, 7.0]])
+    space = [*SQUARE, DesignVariable("count", "int", 1.0, 9.0)]
+    problem = problem_from(lambda d, s: {"f": d["x"]}, space, minimize=["f"])
     X = candidates(Coordinates(problem.space), front, 1024, np.random.default_rng(0), (lower, upper))
     beside = X[(front != X).sum(axis=1) == 1]
     assert 0.2 < len(beside) / len(X) < 0.3  # half of the half that is near known designs
+    assert set(X[(front[:, :2] == X[:, :2]).all(axis=1), 2]) == set(range(1, 10))
     for j in range(2):  # evenly from bound to bound
         values = np.sort(beside[beside[:, j] != front[0, j]][:, j])
         assert np.diff([lower[j], *values, upper[j]]).max() < 0.1 * (upper[j] - lower[j])

@@ -123,7 +123,9 @@ def test_a_tolerance_of_a_temperature_is_a_difference_not_a_share_of_a_value_wit
         Tolerance("temperature", pytest.approx(2.0), low=None, high=None),
     )
     assert oven_study().definition.tolerances.of == (Tolerance("temperature", pytest.approx(0.8), low=None, high=None),)
-    with pytest.raises(StudyError, match=r"a percentage in degC is another one in K: give the tolerance in degC"):
+    with pytest.raises(
+        StudyError, match=r"a share of a value in degC depends on its zero: give the tolerance as a difference in degC"
+    ):
         oven_study(tolerance="1 %")
 
 
