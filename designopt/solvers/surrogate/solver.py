@@ -36,7 +36,7 @@ RECENT = 10
 LITTLE = 1e-4
 #: Numbers of designs without a gain after which, if the processes expect none, independent length scales are used, and
 #: the search starts anew.
-EXHAUSTED, AGAIN = 10, 20
+EXHAUSTED_AFTER, RESTART_AFTER = 10, 20
 #: A local search takes place in a box that is up to this number of decades smaller than that of its known designs.
 DECADES = 1.0
 #: The two ways: away from densely sampled regions, or around a design of the front.
@@ -245,10 +245,10 @@ class _Search:
     @property
     def _exhausted(self) -> bool:
         """Whether the last designs gave no gain of the only objective, as around an optimum that is known."""
-        return self._single and self._since_gain >= EXHAUSTED
+        return self._single and self._since_gain >= EXHAUSTED_AFTER
 
     @property
-    def _restarts(self) -> bool:
+    def _may_restart(self) -> bool:
         """Whether the search starts anew where it expects no gain: not if it would end there."""
         return self.cost is None and self._settings.min_gain is None
 
@@ -307,7 +307,7 @@ class _Search:
         candidate = self._best_candidate(processes, observations.X[~observations.failed])
         self._scale = processes.scales[0]
         if self._exhausted and candidate is not None and np.exp(candidate.value) < LITTLE * processes.hypervolume:
-            if self._restart is None and self._since_gain >= AGAIN and self._restarts:
+            if self._restart is None and self._since_gain >= RESTART_AFTER and self._may_restart:
                 self._restart = _Search(self._settings, self._problem, self._rng, [], self._proposals)
                 return self._next()
             processes = self._independent.processes(observations, pending, cheap)
