@@ -10,6 +10,8 @@ from typing import Any, cast
 import numpy as np
 from designopt_mechanics.sharing.status import SharingStatus
 from designopt_muscle.geometry.drawing import drawing
+from designopt_muscle.models.figures import reserve_shares
+from designopt_muscle.models.root_balance import root_rows
 from numpy.typing import NDArray
 
 from designopt.arrays import Floats
@@ -18,13 +20,7 @@ from designopt_laboratory.curves.curves import SAMPLES, CurveBlock, CycleCurves,
 from designopt_laboratory.declared import ARRAYS, TrialFigures
 from designopt_laboratory.trial.feet import SIDES
 from designopt_laboratory.trial.files import TrialFiles
-from designopt_laboratory.trial.judgement import (
-    reserve_shares,
-    residual_notes,
-    residual_shares,
-    root_rows,
-    sharing_notes,
-)
+from designopt_laboratory.trial.judgement import residual_notes, residual_shares, sharing_notes
 from designopt_laboratory.trial.steps import TrialSteps
 from designopt_laboratory.trial.strikes import Source, TrialCycles, strikes_of_events, trial_cycles
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,10 @@ _OUTSIDE, _FAR_OUTSIDE, _FITS = 0.1, 0.25, 0.02
 _MARGIN, _LEAST_MARGIN = 0.1, 0.05
 #: Second difference of a curve, of that which a tenth of its rows exceed and of its range, from which it is a jump.
 _JUMP, _JUMP_OF_RANGE = 10.0, 0.1
+#: Accelerations beyond a quarter of the sampling rate over those below it, from which a curve is noise: 3.4 for white
+#: noise alone, 0.1 for ten samples per period; rad/s² or m/s² from which noise matters beside gravity; and the size of
+#: fourth differences of white noise.
+_NOISY, _LEAST_NOISE, _DIFFERENCES = 1.0, 1.0, 70.0**0.5
 #: rad: range of a rotation in degrees that was probably written in radians, range of that of the other side, and factor
 #: between them.
 _TINY, _MOVES, _UNLIKE = 0.06, 0.15, 20.0
@@ -98,6 +102,33 @@ def jump_notes(curves: Mapping[str, Floats], time: Floats) -> list[str]:
             jumps.append(f"{name} at {time[row + 1]:.4g} s")
     cause = "is it an outlier, the edge of a filled gap, or are frames missing there?"
     return [f"the motion jumps: {', '.join(jumps)}; {cause}"] if jumps else []
+
+
+def noise_notes(curves: Mapping[str, Floats], time: Floats, turning: Set[str], remedy: str) -> list[str]:
+    """A note on `curves` (n,) rad or m, those of the `turning` names in rad, at even `time` (n,) s, that are noise once
+    they are differentiated twice; `remedy` is the filter."""
+    if len(time) < _ROWS:
+        return []
+    step, noisy = float(np.median(np.diff(time))), {}
+    for name, curve in curves.items():
+        if not np.isfinite(curve).all():
+            continue
+        bends = np.diff(curve, 2)
+        slow = 0.25 * (bends[:-2] + 2.0 * bends[1:-1] + bends[2:])
+        quick_size, slow_size = (float(np.median(np.abs(part))) for part in (bends[1:-1] - slow, slow))
+        if quick_size > _NOISY * slow_size and quick_size > _LEAST_NOISE * step**2:
+            noise = 4.0 * quick_size / (0.6745 * _DIFFERENCES)
+            noisy[name] = noise, quick_size / step**2, slow_size / step**2
+    if not noisy:
+        return []
+    name = max(noisy, key=lambda name: noisy[name][1] / max(noisy[name][2], 1e-300))
+    noise, quick_size, slow_size = noisy[name]
+    size, unit = (f"{np.degrees(noise):.2g} deg", "rad/s²") if name in turning else (f"{1e3 * noise:.2g} mm", "m/s²")
+    further = f" (and {len(noisy) - 1} more coordinates)" if len(noisy) > 1 else ""
+    return [
+        f"{name}{further} has noise of about {size}, which differentiated twice is {quick_size:.2g} {unit} (median)"
+        f" beside {slow_size:.2g} {unit} of the motion: forces and moments computed from it are mostly noise. {remedy}"
+    ]
 
 
 def side_unit_notes(curves: Mapping[str, Floats]) -> list[str]:

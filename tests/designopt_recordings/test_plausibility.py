@@ -9,6 +9,7 @@ from designopt_recordings.plausibility import (
     UsualRange,
     force_notes,
     jump_notes,
+    noise_notes,
     range_notes,
     side_notes,
     side_unit_notes,
@@ -123,3 +124,25 @@ def test_a_mirrored_recording_is_doubted_where_the_subject_walks():
     assert side_notes(walked(way=-2.0)) == [note]  # backward
     for plausible in (walked(), walked(way=0.3, side=-1.0), replace(walked(side=-1.0), marker_names=tuple("abcde"))):
         assert side_notes(plausible) == []
+
+
+@pytest.mark.parametrize(
+    ("curve", "noisy"),
+    [
+        (KNEE, False),
+        (KNEE + np.radians(0.5) * np.random.default_rng(1).standard_normal(101), True),
+        (0.3 * np.sin(2.0 * np.pi * 10.0 * TIME), False),  # ten samples per period
+        (np.round(KNEE, 5), False),
+        (1e-6 * np.random.default_rng(1).standard_normal(101), False),  # a coordinate at rest in a file
+        (np.where(TIME == 0.5, np.nan, KNEE), False),
+    ],
+    ids=["smooth", "noise", "fast", "rounded", "at rest", "gap"],
+)
+def test_a_curve_whose_accelerations_are_noise_is_named_with_its_size(curve, noisy):
+    notes = noise_notes({"knee": curve, "height": 0.0 * TIME}, TIME, {"knee"}, "Filter it.")
+    assert len(notes) == noisy
+    if noisy:
+        size = re.match(r"knee has noise of about (\S+) deg, which differentiated twice is (\S+) rad/s² ", notes[0])
+        assert size is not None
+        assert float(size[1]) == pytest.approx(0.5, rel=0.2)
+        assert notes[0].endswith("Filter it.")

@@ -9,8 +9,10 @@ import numpy as np
 from designopt_mechanics.sharing.static.sharing import Sharing
 from designopt_muscle.geometry.kinematics import Kinematics
 from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.figures import LARGEST_RESERVE, reserve_shares
+from designopt_muscle.models.root_balance import body_weight, root_rows
 from designopt_muscle.models.trial import NetMoments
-from designopt_muscle.osim.model import GROUND, OsimModel
+from designopt_muscle.osim.model import OsimModel
 from designopt_recordings.signals.runs import runs
 
 from designopt.arrays import Floats, Integers, Mask
@@ -20,8 +22,6 @@ from designopt_laboratory.trial.poses import TrialStatus
 #: Largest residual force over the largest force of the ground, and largest residual moment over that force times the
 #: height of the centre of mass (Hicks et al., J. Biomech. Eng. 137 (2015) 020905).
 RESIDUAL_FORCE, RESIDUAL_MOMENT = 0.05, 0.01
-#: Largest moment of a reserve over the largest net moment of its coordinate (OpenSim's guide to CMC).
-RESERVE, _SMALL_MOMENT = 0.1, 0.05
 #: Distance of the factor on the vertical forces from 1, from which a note names it.
 _OTHER_FORCES = 0.1
 #: kg, masses of people between which neither forces nor a subject are in another unit.
@@ -34,25 +34,6 @@ _FULL, _FULL_FRAMES = 0.999, 0.05
 _OPPOSITE = 0.05
 #: Names in a note.
 _NAMED = 5
-
-
-def root_rows(model: OsimModel) -> tuple[list[str], list[str]]:
-    """Coordinates of the joint with which a model floats in the ground, translations and rotations; none where it is
-    fixed to it."""
-    ground_joints = {joint.name for joint in model.joints if joint.parent == GROUND}
-    free = [c for c in model.coordinates if c.joint in ground_joints and not c.locked]
-    translations = [c.name for c in free if not c.rotational]
-    return (translations, [c.name for c in free if c.rotational]) if len(translations) > 1 else ([], [])
-
-
-def root_residual(model: OsimModel, net: NetMoments) -> Floats:
-    """(n, 2) size of the force (N) and of the moment (N m) that the root lacks; (n, 0) where it is fixed."""
-    columns = [
-        np.linalg.norm(net.values[:, [net.rows.index(name) for name in names if name in net.rows]], axis=1)
-        for names in root_rows(model)
-        if names
-    ]
-    return np.stack(columns, axis=1) if columns else np.zeros((len(net.values), 0))
 
 
 def unsupported_frames(model: OsimModel, residual: Floats, limit: float | None) -> Mask:
@@ -129,21 +110,6 @@ def check_signs(motion: Kinematics, net: NetMoments, loads: Mapping[str, Floats]
             )
 
 
-def force_factor(net: NetMoments, motion: Kinematics, loads: Mapping[str, Floats], frames: Integers) -> float:
-    """The vertical force that the motion needs over the recorded one, median of those of `frames` in which this is more
-    than half of its maximum; NaN without any."""
-    names = [name for name in root_rows(motion.model)[0] if name in net.rows]
-    if not loads or not names:
-        return float("nan")
-    vertical_force = np.asarray(sum(load[frames, 1] for load in loads.values()))
-    lacking = np.asarray(
-        sum(net.values[frames, net.rows.index(name)] * motion.moving[name][frames, 1] for name in names)
-    )
-    usable = np.isfinite(vertical_force + lacking)
-    usable &= vertical_force > 0.5 * np.max(vertical_force[usable], initial=0.0)
-    return 1.0 + float(np.median(lacking[usable] / vertical_force[usable])) if usable.any() else float("nan")
-
-
 def factor_notes(factor: float, name: str, mass: float) -> list[str]:
     """A sentence where the motion of a subject of `mass` (kg) needs other vertical forces than the file `name` has."""
     if not abs(factor - 1.0) > _OTHER_FORCES:  # NaN is no factor
@@ -168,11 +134,6 @@ def factor_notes(factor: float, name: str, mass: float) -> list[str]:
 
 def _rms(values: Floats) -> float:
     return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
-
-
-def body_weight(model: OsimModel) -> float:
-    """N, of all bodies in the gravity of the model."""
-    return sum(body.mass for body in model.bodies) * float(np.linalg.norm(model.gravity))
 
 
 def residual_shares(residual: Floats, loads: Mapping[str, Floats], motion: Kinematics) -> tuple[float, ...]:
@@ -211,21 +172,9 @@ def residual_notes(shares: Sequence[float]) -> list[str]:
     ]
 
 
-def reserve_shares(sharing: Sharing, frames: Mask) -> dict[str, float]:
-    """The largest moment of the reserve of each coordinate over its largest net moment, in these frames (n,). A net
-    moment counts as at least a twentieth of the largest one of all coordinates."""
-    has_solution = frames & np.isfinite(sharing.activations).all(axis=1)
-    reserves, moments = (
-        np.abs(values[has_solution]).max(axis=0, initial=0.0) for values in (sharing.reserves, sharing.balance.moments)
-    )
-    largest = np.maximum(moments, _SMALL_MOMENT * moments.max(initial=0.0))
-    shares = reserves / np.where(largest > 0.0, largest, np.inf)
-    return dict(zip(sharing.balance.rows, shares.tolist(), strict=True))
-
-
 def sharing_notes(sharing: Sharing, frames: Mask) -> list[str]:
     """Sentences on coordinates whose reserves carry much and on muscles that are fully active, in `frames` (n,)."""
-    shares = {name: share for name, share in reserve_shares(sharing, frames).items() if share > RESERVE}
+    shares = {name: share for name, share in reserve_shares(sharing, frames).items() if share > LARGEST_RESERVE}
     notes = []
     if shares:
         notes.append(f"reserves carry up to this share of the largest net moment: {_listed(shares)}")

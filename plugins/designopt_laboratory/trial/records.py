@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from designopt_muscle.geometry.kinematics import kinematics
-from designopt_muscle.models.dynamics import read_body_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.plausibility import weight_of
+from designopt_muscle.models.root_balance import GroundRecord, assigned_records, root_rows
 from designopt_recordings.loads.frames import load_at
 from designopt_recordings.plausibility import LEAST_LOAD, load_notes, pull_of_ground
 
 from designopt.arrays import Floats
 from designopt_laboratory.trial.feet import FARTHEST, foot_bodies, plate_title, usual_feet
 from designopt_laboratory.trial.files import TrialFiles
-from designopt_laboratory.trial.judgement import root_rows
 from designopt_laboratory.trial.poses import measured_poses
 from designopt_laboratory.trial.strikes import strikes_of_events
 
@@ -32,33 +31,15 @@ _LARGEST_LEVER = 0.2
 _POSES = 60
 
 
-@dataclass(frozen=True, eq=False)
-class GroundRecord:
-    """A recorded force at its times (k,) s: `force` (k, 3) N, the `point` (k, 3) m where it acts, and the `free` torque
-    (k,) N m about the vertical there, in the axes of the laboratory. `name` is the plate, or the body that it acts on;
-    `side` that of the foot, None for plates, empty for other bodies and walls."""
-
-    name: str
-    side: str | None
-    time: Floats
-    force: Floats
-    point: Floats
-    free: Floats
-
-
 def ground_records(files: TrialFiles, feet: Mapping[str, str] | None = None) -> tuple[GroundRecord, ...]:
     """The recorded forces of a trial, of plates or as `external_loads` assigns them; none in the axes of bodies.
     `feet` are the bodies that stand on the ground, by side; those with usual names if None."""
     if files.assignments is not None and files.reactions is not None:
-        time = files.reactions.time
-        default_pose = kinematics(files.model, {}).take(np.zeros(len(time), dtype=int))
-        loads = read_body_loads(files.assignments, files.reactions, default_pose, time)
         sides = usual_feet(files.model) if feet is None else feet
         side_of = {body: side for side, foot in sides.items() for body in foot_bodies(files.model, foot)}
         return tuple(
-            GroundRecord(load.body, side_of.get(load.body, ""), time, load.force, load.centre, load.torque[:, 1])
-            for load in loads
-            if load.in_ground
+            replace(record, side=side_of.get(record.name, ""))
+            for record in assigned_records(files.model, files.assignments, files.reactions)
         )
     records = []
     for plate in files.plates:

@@ -13,10 +13,12 @@ from designopt_mechanics.sharing.static.share import share
 from designopt_mechanics.sharing.static.sharing import Sharing
 from designopt_muscle.geometry.kinematics import Kinematics, kinematics
 from designopt_muscle.metabolics import FibreState, MetabolicModel, metabolic_rates
-from designopt_muscle.models.dynamics import Dynamics
+from designopt_muscle.models.dynamics import Dynamics, read_body_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.plausibility import weight_of
 from designopt_muscle.models.reactions import JointWrenches, joint_wrenches
+from designopt_muscle.models.root_balance import RootBalance, force_factor, root_residual
+from designopt_muscle.models.standing_feet import standing_notes
 from designopt_muscle.models.trial import (
     Contraction,
     MovedCoordinates,
@@ -33,7 +35,7 @@ from designopt_recordings.plausibility import LEAST_LOAD
 from designopt.arrays import Floats, Integers, Mask
 from designopt.counts import plural
 from designopt_laboratory.trial.assigned import assigned_loads
-from designopt_laboratory.trial.causes import RootBalance, cause_notes
+from designopt_laboratory.trial.causes import cause_notes
 from designopt_laboratory.trial.feet import FootLoads, FootShapes, bodies_of_feet, foot_loads, judged_points
 from designopt_laboratory.trial.files import TrialFiles
 from designopt_laboratory.trial.judgement import (
@@ -41,8 +43,6 @@ from designopt_laboratory.trial.judgement import (
     beside_gaps,
     check_signs,
     factor_notes,
-    force_factor,
-    root_residual,
     unsupported_frames,
     unsupported_notes,
 )
@@ -190,7 +190,8 @@ def take_steps(
         balance = RootBalance.of_motion(
             motion, net, loads, np.flatnonzero(series.status < 100), coordinates.time, records
         )
-        causes = cause_notes(balance, files, poses_are_certain=not (series.doubts or files.doubts))
+        sliding_feet = _sliding_feet(files, motion, free, coordinates.time, np.flatnonzero(has_pose))
+        causes = cause_notes(balance, files, sliding_feet, poses_are_certain=not (series.doubts or files.doubts))
     status = worst_status(status, np.select([rough, beside], [TrialStatus.ROUGH, TrialStatus.BESIDE_PLATES], 0))
     beside_note, rough_note = unsupported_notes(
         status[frames], chain.residual_limit, cause=_unfit(factor, bool(causes or series.doubts or files.doubts)),
@@ -265,6 +266,19 @@ def _foot_loads(
         markers = [(m.body, m.location) for m in files.markers]
         return foot_loads(files.plates, motion, time, sides, cutoff=cutoff, markers=markers, has_pose=has_pose)
     return None
+
+
+def _sliding_feet(
+    files: TrialFiles, motion: Kinematics, curves: dict[str, Floats], time: Floats, frames: Integers
+) -> list[str]:
+    """Notes on feet that do not stand while they are loaded, where `curves` (n,) are measured coordinates."""
+    if files.table is None or files.assignments is None or files.reactions is None or not len(frames):
+        return []
+    loads = read_body_loads(files.assignments, files.reactions, motion.take(frames), time[frames])
+    if not all(load.in_ground for load in loads):
+        return []
+    curves = {name: curve[frames] for name, curve in curves.items()}
+    return standing_notes(motion.model, curves, time[frames], loads, weight_of(motion.model))
 
 
 def _usual_moments(model: OsimModel, series: PoseSeries, loads: dict[str, Floats], max_gap: float) -> NetMoments:

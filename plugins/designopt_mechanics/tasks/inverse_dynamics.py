@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from designopt_recordings.plausibility import noise_notes
 
 from designopt.arrays import Floats
 from designopt.plugin import Declaration, Diverged, InvalidSetting
@@ -16,7 +17,7 @@ from designopt_mechanics.mechanism.loops import CannotClose, ClosedRows, LoopSol
 from designopt_mechanics.mechanism.scene import scene_of
 from designopt_mechanics.mechanism.signals import MotionSignals
 from designopt_mechanics.tasks.limits import limit_notes, with_limits
-from designopt_mechanics.tasks.motion import MotionFormulas, PrescribedMotion, check_formulas, read_motion
+from designopt_mechanics.tasks.motion import MotionFormulas, MotionTable, PrescribedMotion, check_formulas, read_motion
 from designopt_mechanics.tasks.results import MotionResults
 from designopt_mechanics.tasks.task import TaskSettings, by_name, refuse_redundant, refuse_structure
 from designopt_mechanics.tasks.tensions import Carriers, NotCarried, carried_slopes, shared_tensions
@@ -112,8 +113,19 @@ class InverseDynamicsTask:
     def notes(self, numbers: Mapping[str, float]) -> Iterator[str]:
         """Notes on the table of the motion, and where the motion leaves limits of the file at these parameters."""
         yield from self.motion.notes
+        yield from self._noise_notes()
         values, rates, _ = self.motion.rows(self.time, self.settings.mechanism.column(numbers))
         yield from limit_notes(self.settings.mechanism, self.motion.names, values, rates)
+
+    def _noise_notes(self) -> list[str]:
+        """A note on a table whose accelerations are noise."""
+        motion, file = self.motion, self.settings.motion_file
+        if not isinstance(motion, MotionTable) or file is None:
+            return []
+        turning = {c.name for c in self.settings.mechanism.tree.coordinates if c.unit == "rad"}
+        remedy = "Filter the table first (lowpass of designopt_recordings.signals.filters)"
+        curves = dict(zip(motion.names, motion.values.T, strict=True))
+        return [f"{file.name}: {note}" for note in noise_notes(curves, motion.time, turning, remedy)]
 
     def evaluate(
         self, numbers: Mapping[str, float], scenario: Mapping[str, Any], arrays: Set[str]

@@ -8,12 +8,15 @@ import numpy as np
 from designopt_mechanics.sharing.static.sharing import Sharing
 from designopt_mechanics.sharing.status import SharingStatus
 
-from designopt.arrays import Floats
+from designopt.arrays import Floats, Mask
 from designopt.plugin import Array, Diverged
 from designopt.plugin import Quantity as Q
 from designopt_muscle.geometry.drawing import SCENE_AXES
 from designopt_muscle.models.device import DeviceMoments
 
+#: Largest moment of a reserve over the largest net moment of its coordinate (OpenSim's guide to CMC), and net moment
+#: over the largest one of all coordinates, as which a smaller one counts.
+LARGEST_RESERVE, _SMALL_MOMENT = 0.1, 0.05
 #: Value of `strength_needed` where no strength is sufficient.
 _MOST_STRENGTH = 1e6
 #: Digits of it that its linear program is sure of; with more, designs of the same strength would beat each other.
@@ -43,6 +46,16 @@ class SharingOutputs(TypedDict):
         float, Q("", "factor on these muscles' strength that makes all frames feasible, at most 1e6")
     ]
     peak_reserve: Annotated[float, Q("", "largest generalised force of a reserve, in N m or N")]
+    reserve_share: Annotated[
+        float,
+        Q(
+            "",
+            "largest generalised force of a reserve over the largest net one of its coordinate: if it is large, muscles"
+            " are not what carries the motion",
+            usual=(0.0, LARGEST_RESERVE),
+            mistakes="columns, signs and units of the trial, strength, a large reserve",
+        ),
+    ]
     peak_reaction: NotRequired[Annotated[float, Q("N", "largest norm of a joint reaction that the settings name")]]
     device_work: Annotated[float, Q("J", "absolute work of the drive, without that of the spring")]
     peak_device: Annotated[float, Q("N m", "largest moment of spring and drive together")]
@@ -109,6 +122,7 @@ def figures(sharing: Sharing, device: DeviceMoments, reactions: Floats) -> Shari
         peak_shortfall=float(np.abs(sharing.shortfall[has_solution]).max()),
         strength_needed=float(f"{min(factor, _MOST_STRENGTH):.{_DIGITS}g}"),
         peak_reserve=float(np.abs(sharing.reserves[has_solution]).max()),
+        reserve_share=max(reserve_shares(sharing, np.asarray(has_solution)).values(), default=0.0),
         device_work=device.drive_work(sharing.balance.time),
         peak_device=float(np.nanmax(np.abs(device.total))),
         worst_residual=float(sharing.residual[has_solution].max()),
@@ -116,3 +130,15 @@ def figures(sharing: Sharing, device: DeviceMoments, reactions: Floats) -> Shari
     if reactions.shape[1]:
         outputs["peak_reaction"] = float(np.nanmax(np.linalg.norm(reactions[has_solution], axis=2), initial=0.0))
     return outputs
+
+
+def reserve_shares(sharing: Sharing, frames: Mask) -> dict[str, float]:
+    """The largest moment of the reserve of each coordinate over its largest net moment, in these frames (n,). A net
+    moment counts as at least a twentieth of the largest one of all coordinates."""
+    has_solution = frames & np.isfinite(sharing.activations).all(axis=1)
+    reserves, moments = (
+        np.abs(values[has_solution]).max(axis=0, initial=0.0) for values in (sharing.reserves, sharing.balance.moments)
+    )
+    largest = np.maximum(moments, _SMALL_MOMENT * moments.max(initial=0.0))
+    shares = reserves / np.where(largest > 0.0, largest, np.inf)
+    return dict(zip(sharing.balance.rows, shares.tolist(), strict=True))

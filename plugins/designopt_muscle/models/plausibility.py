@@ -9,6 +9,7 @@ from designopt_recordings.plausibility import (
     LEAST_LOAD,
     UsualRange,
     jump_notes,
+    noise_notes,
     range_notes,
     side_unit_notes,
     time_notes,
@@ -33,6 +34,13 @@ _LEAST_FRAMES = 3
 def weight_of(model: OsimModel) -> float:
     """N, of all bodies."""
     return 9.81 * sum(body.mass for body in model.bodies)
+
+
+def acceleration_notes(table: TimeTable, model: OsimModel) -> list[str]:
+    """A note on noise in the coordinates of a motion in rad and m that is differentiated without a filter."""
+    curves = {name: table.column(name) for name in model.free if _has_column(table, name)}
+    turning = {c.name for c in model.coordinates if c.rotational}
+    return noise_notes(curves, table.time, turning, "Set a cutoff, such as 6 Hz for walking")
 
 
 def pose_notes(table: TimeTable, model: OsimModel) -> list[str]:

@@ -27,6 +27,7 @@ from designopt_muscle.models.device import DeviceMoments, design_slopes, device_
 from designopt_muscle.models.emg import MeasuredActivity, read_activity
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
+from designopt_muscle.models.ground_fit import ground_fit_notes
 from designopt_muscle.models.muscle_names import check_muscles, read_muscle_model
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
 from designopt_muscle.models.sharing_files import Files, SharingData, as_mistakes, files_of, load_notes, refuse
@@ -237,7 +238,10 @@ class StaticSharing:
         notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
         is_computed = self.inverse_dynamics == "compute"
         notes += trial_notes(skeleton, motion, files["moments"], computes_moments=is_computed, cutoff=self.cutoff)
-        notes += load_notes(skeleton, motion, files["external_loads"], files["external_forces"])
+        loads, forces = files["external_loads"], files["external_forces"]
+        notes += load_notes(skeleton, motion, loads, forces)
+        if is_computed and loads is not None and forces is not None:
+            notes += ground_fit_notes(skeleton, motion, ExternalLoads(loads, forces), self.cutoff, self.window)
         if self.emg is not None and files["emg"] is not None:
             read_activity(
                 files["emg"], self.emg, tuple(m.name for m in skeleton.muscles), read_trial_table(motion).time

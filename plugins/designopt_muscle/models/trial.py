@@ -26,7 +26,7 @@ from designopt_muscle.geometry.kinematics import Kinematics, kinematics
 from designopt_muscle.models.columns import moment_notes, motion_notes, present_coordinates
 from designopt_muscle.models.dynamics import Dynamics, read_loads
 from designopt_muscle.models.errors import TrialError
-from designopt_muscle.models.plausibility import pose_notes, strength_notes
+from designopt_muscle.models.plausibility import acceleration_notes, pose_notes, strength_notes
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.strength import Fibres, strengths
@@ -173,21 +173,7 @@ def read_trial(
     cutoff, times, window = part.cutoff, part.times, part.window
     is_computed = dynamics is not None and dynamics.gives_moments
     remarks = trial_notes(skeleton, motion, moments, computes_moments=is_computed, cutoff=cutoff)
-    table, free = _motion_table(skeleton, motion, cutoff)
-    coordinate_values = np.column_stack([table.column(name) for name in free])
-    sample_times = table.time
-    with _as_trial_errors(motion):
-        if cutoff is not None:
-            coordinate_values = lowpass(
-                coordinate_values, 1.0 / float(np.median(np.diff(sample_times))), cutoff, _ORDER
-            )
-        check_steps(sample_times)
-        if times is None:
-            coordinates = MovedCoordinates(
-                sample_times, tuple(free), coordinate_values, *derivatives(sample_times, coordinate_values)
-            )
-        else:
-            coordinates = _at_times(motion, MovedCoordinates(sample_times, tuple(free), coordinate_values), times)
+    coordinates, table = moved_coordinates(skeleton, motion, cutoff, times)
     moving = None
     if dynamics is not None:
         moving = Dynamics.from_model(skeleton, coordinates.states, _loads(dynamics.external, skeleton, coordinates))
@@ -196,7 +182,7 @@ def read_trial(
     else:
         source = read_trial_table(moments) if moments else table
         column_of = {c.name: np.full(len(coordinates.time), c.default) for c in skeleton.coordinates}
-        column_of |= {name: coordinates.values[:, i] for i, name in enumerate(free)}
+        column_of |= {name: coordinates.values[:, i] for i, name in enumerate(coordinates.names)}
         net = _moments(source, moments or motion, skeleton, coordinates.time, column_of)
     if window is not None:
         inside = np.flatnonzero((coordinates.time >= window[0] - 1e-9) & (coordinates.time <= window[1] + 1e-9))
@@ -258,6 +244,22 @@ def trial_of(
     return Trial(model, balance, muscles, fibres, values, by_name, (*fibres.outside(), *jump_notes), dynamics, paths)
 
 
+def moved_coordinates(
+    model: OsimModel, motion: InputFile, cutoff: float | None, times: Floats | None = None
+) -> tuple[MovedCoordinates, TimeTable]:
+    """The free coordinates of a motion with their derivatives, filtered at `cutoff` (Hz), at its times or at `times`
+    (n,) s; and its table in rad and m. Raises `TrialError` for a file that has none."""
+    table, free = _motion_table(model, motion, cutoff)
+    values = np.column_stack([table.column(name) for name in free])
+    with _as_trial_errors(motion):
+        if cutoff is not None:
+            values = lowpass(values, 1.0 / float(np.median(np.diff(table.time))), cutoff, _ORDER)
+        check_steps(table.time)
+        if times is None:
+            return MovedCoordinates(table.time, tuple(free), values, *derivatives(table.time, values)), table
+        return _at_times(motion, MovedCoordinates(table.time, tuple(free), values), times), table
+
+
 def _motion_table(model: OsimModel, motion: InputFile, cutoff: float | None) -> tuple[TimeTable, list[str]]:
     """The motion in rad and m, at even times if it is to be filtered, and its free coordinates."""
     with _as_trial_errors(motion):
@@ -284,6 +286,8 @@ def trial_notes(
     notes = [*(f"{motion.name}: {note}" for note in table.notes)]
     notes += motion_notes(table, motion.name, model, moments=moments is None and not computes_moments)
     notes += [f"{motion.name}: {note}" for note in pose_notes(table, model)]
+    if computes_moments and cutoff is None:
+        notes += [f"{motion.name}: {note}" for note in acceleration_notes(table, model)]
     if not computes_moments:
         source = table if moments is None else read_trial_table(moments)
         file = moments or motion

@@ -14,6 +14,7 @@ from designopt_mechanics.sharing.statement.criteria import CriterionName, criter
 from designopt_mechanics.sharing.statement.formulation import Terms
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
+from designopt_recordings.plausibility import noise_notes
 from designopt_recordings.signals.derivatives import derivatives
 from designopt_recordings.signals.even_steps import check_steps, for_filter
 from designopt_recordings.signals.filters import lowpass
@@ -121,6 +122,10 @@ class WireSharingModel:
         table, joints = self._table(file), self._anatomy.joints
         other_columns = [name for name in table.names if not any(part in joints for part in name.split("/"))]
         notes = [*table.notes, *([f"of no use to the model: {', '.join(other_columns)}"] if other_columns else [])]
+        if self.cutoff is None:
+            turning = {c.name for c in self._anatomy.tree.coordinates if c.unit == "rad"}
+            curves = {name: table.column(name) for name in joints}
+            notes += noise_notes(curves, table.time, turning, "Set a cutoff (Hz)")
         return [f"{file.name}: {note}" for note in notes]
 
     def evaluate(

@@ -194,6 +194,16 @@ def test_a_table_that_is_wrong_is_an_error_with_its_place(table: str, message: s
         assert mistakes(built) == ""
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_noise_of_a_table_that_inverse_dynamics_differentiates_is_a_remark(noise: float) -> None:
+    time = np.linspace(0.0, 1.0, 101)
+    angles = 30.0 * np.sin(6.0 * time) + noise * np.random.default_rng(0).standard_normal(101)
+    rows = "".join(f"{t:.3f},{angle:.6f}\n" for t, angle in zip(time, angles, strict=True))
+    notes = model(motion_file=InputFile("m.csv", f"time,angle [deg]\n{rows}".encode())).remarks({})
+    named = [note for note in notes if note.startswith("m.csv: angle has noise of about 0.") and "lowpass" in note]
+    assert len(named) == bool(noise)
+
+
 @pytest.mark.parametrize(("unit", "doubts"), [("s", 0), ("ms", 1)])
 def test_seconds_under_a_head_in_milliseconds_are_a_remark(unit: str, doubts: int) -> None:
     rows = "".join(f"{0.01 * k},{0.02 * k}\n" for k in range(20))

@@ -1,5 +1,6 @@
 """Sharing on wires with virtual links: the reference arm of the specification of wires, section 9.3."""
 
+import re
 from pathlib import Path
 
 import casadi as ca
@@ -182,3 +183,15 @@ def test_the_study_runs_and_its_report_has_the_moving_arm(tmp_path):
     page = write_report(result, tmp_path / "arm.html").read_text(encoding="utf-8")
     assert "The arm" in page
     assert "Balance about ulna_1" in page
+
+
+def test_noise_of_an_unfiltered_motion_is_a_remark():
+    lines = bundled_file("wire_arm.csv").content.decode().splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("time"))
+    values = np.array([[float(cell) for cell in line.split(",")] for line in lines[head + 1 :]])
+    values[:, 1:] += np.radians(0.5) * np.random.default_rng(0).standard_normal(values[:, 1:].shape)
+    rows = (",".join(repr(float(cell)) for cell in row) for row in values)
+    noisy = {"motion": InputFile("arm.csv", "\n".join([*lines[: head + 1], *rows]).encode())}
+    (note,) = WireSharingModel().remarks(noisy)
+    assert re.match(r"arm.csv: .* has noise of about 0\.\d+ deg, .* Set a cutoff \(Hz\)$", note)
+    assert WireSharingModel(cutoff=6.0).remarks(noisy) == WireSharingModel().remarks({}) == []
