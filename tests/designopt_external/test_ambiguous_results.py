@@ -115,3 +115,43 @@ def test_a_unit_is_not_another_one_than_that_in_the_head_of_its_column(
     )
     mistakes = [m.message for m in check({"csv": FILE, "column": column, "unit": unit}, "outputs.x")]
     assert mistakes == ([message] if is_mistake else [])
+
+
+SAGS = "sag = 1.5 mm\nsag = ****** mm\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "section", "message"),
+    [
+        (SAGS, {}, "line 2: '******' is no number, where 'sag = ([-0-9.]+) mm' expects one: the program had too few"),
+        (SAGS, {"take": "max"}, "line 2: '******' is no number"),
+        (SAGS, {"match": 2}, "line 2: '******' is no number"),
+        ("sag = 1.5 mm\nsag = -Infinity mm\n", {}, "line 2: '-Infinity' is no number"),
+        ("sag = NaN mm\n", {}, "line 1: 'NaN' is no number"),
+    ],
+    ids=["last", "reduced", "chosen", "infinity", "alone"],
+)
+def test_stars_in_place_of_a_number_are_not_passed_over(text: str, section: dict[str, Any], message: str) -> None:
+    with pytest.raises(MissingResult) as caught:
+        result(text, text=FILE, pattern="sag = ([-0-9.]+) mm", **section)
+    assert message in str(caught.value)
+
+
+def test_stars_before_the_number_that_counts_do_no_harm() -> None:
+    text = "sag = ****** mm\nsag = 1.5 mm\n"
+    section: dict[str, Any] = {"text": FILE, "pattern": r"sag = ([-[(0-9.]+) mm"}
+    assert result(text, **section) == result(text, match=2, **section) == 1.5
+    numbers = read(section, Path(), {FILE: text})  # type: ignore[arg-type]
+    assert math.isnan(numbers[0])  # of an array
+    assert numbers[1:] == [1.5]
+    escaped = {"text": FILE, "pattern": r"sag\(x\) = (?:-)?(?P<size>[\d.]+)"}
+    with pytest.raises(MissingResult, match="is no number"):
+        result("sag(x) = 1.0\nsag(x) = -***\n", **escaped)
+
+
+def test_a_key_that_an_object_has_twice_is_refused_where_it_is_the_result() -> None:
+    text = '{"sag": 1.5, "loads": {"peak": 2}, "sag": 3.5, "other": {"x": 1, "x": 2}}'
+    assert result(text, json=FILE, path="loads.peak") == 2.0
+    for path in ("sag", "other.x"):
+        with pytest.raises(MissingResult, match=rf"out: '{path}' occurs several times"):
+            result(text, json=FILE, path=path)

@@ -7,6 +7,7 @@ import difflib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required, TypedDict
@@ -27,6 +28,8 @@ LETTERS = 5
 _UNIT_OF_HEAD = re.compile(r".*\[([^\]]+)\]\s*")
 #: What continues a number behind a group, and the digits of one before a group.
 _CONTINUATION, _DIGITS_BEFORE = re.compile(r"[.,]?\d|[EeDd][-+]?\d"), re.compile(r"[-+]?[\d.,]*\d[.,]?$")
+#: What programs write in place of a number.
+_NO_NUMBER = re.compile(r"\*{2,}|[-+]?(?:[Nn][Aa][Nn]|[Ii]nf(?:inity)?|INF(?:INITY)?)")
 #: A greedy wildcard before a group, directly or with optional spaces between.
 _WILDCARD = re.compile(r"\.[*+](?:\\s[*+?]?| [*+?]?)*\((?!\?[^P])")
 
@@ -311,9 +314,18 @@ def _row(numbers: list[float], section: SourceSection, source: str) -> list[floa
     return [numbers[row - 1 if row > 0 else row]]
 
 
+#: The value of a key that an object has several times.
+_REPEATED = object()
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    counts = Counter(key for key, _ in pairs)
+    return {key: value if counts[key] == 1 else _REPEATED for key, value in pairs}
+
+
 def _json(text: str, section: SourceSection) -> list[float]:
     try:
-        value: Any = json.loads(text)
+        value: Any = json.loads(text, object_pairs_hook=_object)
     except ValueError as error:
         raise ValueError(f"is not JSON: {error}") from None
     position = ""
@@ -331,6 +343,8 @@ def _json(text: str, section: SourceSection) -> list[float]:
             hint = f"did you mean '{near}'?" if near else f"there are {', '.join(map(str, keys[:12])) or 'none'}"
             raise ValueError(f"{location} is no key '{step}'; {hint}")
         position = f"{position}.{step}" if position else step
+        if value is _REPEATED:
+            raise ValueError(f"'{position}' occurs several times, with one value each")
     values = value if isinstance(value, list) else [value]
     for item in values:
         if isinstance(item, bool) or not isinstance(item, (int, float)):
@@ -343,10 +357,7 @@ def _json(text: str, section: SourceSection) -> list[float]:
 def _text(text: str, section: SourceSection) -> list[float]:
     if "pattern" in section:
         pattern = section["pattern"]
-        numbers = [_matched_number(match, pattern) for match in re.finditer(pattern, text, re.MULTILINE)]
-        if not numbers:
-            raise ValueError(f"nothing matches '{pattern}'{nearest_lines(text, pattern)}")
-        return [_chosen_match(numbers, section["match"], pattern)] if "match" in section else numbers
+        return _pattern_numbers(text, section, pattern)
     lines = text.splitlines()
     begin = 0
     if "after" in section:
@@ -362,6 +373,59 @@ def _text(text: str, section: SourceSection) -> list[float]:
         start = f" after line {begin} ('{lines[begin - 1].strip()[:60]}')" if begin else ""
         raise ValueError(f"no row has a number in column {column}{start}; its lines are: {excerpt[:200] or 'none'}")
     return _row(numbers, section, f"column {column}")
+
+
+def _pattern_numbers(text: str, section: SourceSection, pattern: str) -> list[float]:
+    """The numbers of a pattern, NaN where the program has written none in their place. Raises `ValueError` where such
+    a place counts for an output: the last one, a chosen one, any for `take`."""
+    matches = [(match, True) for match in re.finditer(pattern, text, re.MULTILINE)]
+    ranges = [match.span() for match, _ in matches]
+    for match in _matches_without_number(text, pattern):
+        if not any(begin < match.end() and match.start() < end for begin, end in ranges):
+            matches.append((match, False))
+    if not matches:
+        raise ValueError(f"nothing matches '{pattern}'{nearest_lines(text, pattern)}")
+    matches.sort(key=lambda entry: entry[0].start(1))
+    if "match" in section:
+        matches = [_chosen_match(matches, section["match"], pattern)]
+    empty_places = [match for match, has_number in matches if not has_number]
+    if not matches[-1][1] or ("take" in section and empty_places):
+        place = empty_places[-1]
+        line = text.count("\n", 0, place.start(1)) + 1
+        stars = ": the program had too few columns for it" if "*" in place[1] else ""
+        raise ValueError(f"line {line}: '{place[1]}' is no number, where '{pattern}' expects one{stars}")
+    return [_matched_number(match, pattern) if has_number else float("nan") for match, has_number in matches]
+
+
+def _matches_without_number(text: str, pattern: str) -> Iterator[re.Match[str]]:
+    """The matches of a pattern whose group may be what programs write in place of a number, and nothing else."""
+    if (group := _group(pattern)) is None:
+        return
+    begin, end = group
+    try:
+        yield from re.finditer(f"{pattern[:begin]}({_NO_NUMBER.pattern}){pattern[end:]}", text, re.MULTILINE)
+    except re.error:  # the pattern refers to its group by name
+        return
+
+
+def _group(pattern: str) -> tuple[int, int] | None:
+    """Begin and end of the group of a pattern, with its parentheses."""
+    depth, begin, level, in_class = 0, None, 0, False
+    for token in re.finditer(r"\\.|.", pattern, re.DOTALL):
+        at, character = token.start(), token.group()
+        if in_class:
+            in_class = character != "]"
+        elif character == "[":
+            in_class = True
+        elif character == "(":
+            depth += 1
+            if begin is None and (pattern[at + 1] != "?" or pattern[at + 1 : at + 3] == "?P"):
+                begin, level = at, depth
+        elif character == ")":
+            if begin is not None and depth == level:
+                return begin, at + 1
+            depth -= 1
+    return None
 
 
 def _matched_number(match: re.Match[str], pattern: str) -> float:
