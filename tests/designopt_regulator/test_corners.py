@@ -130,7 +130,7 @@ def test_a_plant_that_oscillates_for_ever_has_margins_where_its_loop_is_stable(d
 
 def test_a_loop_too_fast_beside_its_delay_is_reported_and_leaves_the_others_alone():
     model = LinearLoop(plant=LinearPlant(type="fopdt", time_constant=1.0, delay=1.0))
-    usual = {"kp": 0.5, "ti": 1.0, "td": 0.1, "tf": 0.1}
+    usual = {"kp": 0.5, "ti": 1.0, "td": 0.3, "tf": 0.1}
     alone, (wild, beside) = (
         model.evaluate(usual, {}, frozenset()),
         model.batch([{**usual, "tf": 1e-9}, usual], [{}, {}], frozenset()),

@@ -27,6 +27,7 @@ _MOST_POINTS = 200_000  # of a grid of frequencies
 _SHARP = 0.03  # damping of a pole below which the grid is made finer about it
 _ROUNDING = 1e-14  # of the fastest pole, within which the real part of another has no sign
 _PHASE_STEP = 0.3  # rad by which the delay may turn the loop between points of the grid
+_SMALL = 0.1  # |L| up to which the grid need not resolve the turns of the delay
 
 
 class NotSettled(Exception):
@@ -161,14 +162,15 @@ class Loop:
             low *= 0.5
         w = np.geomspace(low, high, int(np.ceil(_POINTS_PER_DECADE * np.log10(high / low))) + 1)
         if self.delay > 0.0:
-            step = _PHASE_STEP / self.delay
-            if high > _MOST_POINTS * step:
+            step, end = _PHASE_STEP / self.delay, min(high, self._resolved)
+            beyond = w[w > end + step]
+            if len(beyond) and np.abs(self.response(beyond)).max() > _SMALL:
                 raise NotSettled(
                     f"the loop is too fast beside its delay: up to {high:.3g} rad/s with a delay of {self.delay:g} s"
                 )
             sparse = int(np.searchsorted(np.diff(w), step))
             if sparse < len(w) - 1:
-                w = np.concatenate([w[:sparse], np.arange(w[sparse], high + step, step)])
+                w = np.concatenate([w[:sparse], np.arange(w[sparse], end + step, step), beyond])
         ends = [np.roots(part) for section in self.sections for part in (section.numerator, section.denominator)]
         poles = np.concatenate([np.linalg.eigvals(self.plant.A), *ends])
         sharp = [p for p in poles if 0.0 <= abs(p.real) < _SHARP * p.imag]
@@ -176,6 +178,11 @@ class Loop:
             w = np.unique(np.concatenate([w, *(near_pole(p) for p in sharp)]))
             w = w[np.all([np.abs(w - p.imag) > 1e-10 * p.imag for p in sharp], axis=0)]
         return np.asarray(w)
+
+    @property
+    def _resolved(self) -> float:
+        """rad/s up to which the grid resolves the turns of the delay; a loop that is large beyond has no figures."""
+        return _MOST_POINTS * _PHASE_STEP / self.delay if self.delay else np.inf
 
     def unstable_poles(self, w: Floats | None = None) -> int:
         """Poles of the closed loop in the right half plane, by the argument of its quasi-polynomial along j w."""
@@ -250,7 +257,8 @@ class Loop:
 
         def sizes(_: NDArray[np.intp], w: Floats) -> tuple[Floats, Floats, Floats]:
             G, K = self.plant.response(w), self._controller(1j * w)
-            return np.abs(1.0 + K * G) ** 2, np.abs(K) ** 2, np.abs(G) ** 2
+            L = np.where(w > self._resolved, -np.abs(K * G), K * G)  # some turn there has the phase of -1
+            return np.abs(1.0 + L) ** 2, np.abs(K) ** 2, np.abs(G) ** 2
 
         largest = [float(peak[0]) for peak in peaks(sizes, self.grid(), 1)]
         ends = np.array([self._direct, float(self.plant.D)]) / (1.0 + self.high_frequency_gain)  # of K S and of G S

@@ -69,7 +69,7 @@ _MOST_DELAY = 1000  # samples of delay: each is a state of the sampled loop, and
 _LONG_DELAY = f"the plant's delay is more than {_MOST_DELAY} samples; take a longer sample_time"
 
 
-@model("linear_loop", version=4, arrays=ARRAYS)
+@model("linear_loop", version=5, arrays=ARRAYS)
 class LinearLoop:
     """A PI(D) loop around a linear plant with exact delay: steps of set-point and load, robustness.
 

@@ -1,14 +1,19 @@
 """Step responses of continuous loops: solved interval by interval, their integrals, extremes and times.
 
 With a delay the intervals are those of the method of steps; on each the solution is smooth and computed by Chebyshev
-collocation, and the integral of |e| is split where e changes its sign.
+collocation, and the integral of |e| is split where e changes its sign. A loop that is slow, or has a fast filter,
+beside its delay has graded intervals until its command is smooth over a delay; then the delayed command is a polynomial
+in time (the pseudospectral generator of Breda, Maset & Vermiglio 2005), and intervals grow as modes decay.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt_regulator.linear_loop.chebyshev import NODES, points
@@ -20,6 +25,10 @@ _REACH = 2.0  # rate of the fastest mode times the length of an interval
 _SETTLED = 1e-11  # share of the largest value within which a response is at rest
 _DECAYED = 45.0  # a mode is at rest when it has decayed by e^-45
 _MOST_INTERVALS = 200_000
+_EVEN_INTERVALS = 2000  # with a delay, of one length, before they are graded
+_SMOOTH = 1e-12  # share of a command's largest deviation, within which a polynomial is its course over a delay
+_ROUNDING = 1e-14  # of the parts of a command, within which it has no digits
+_LAYERS = 3.0  # times a fast mode by which its layer after a jump grows in each passage of the loop
 _NEAR = 0.01  # share of a response's range within which peaks on the grid may be the largest
 
 
@@ -159,7 +168,7 @@ def step_responses(loop: Loop) -> tuple[StepResponse, StepResponse]:
     if loop.delay == 0.0:
         steps, nodes = _nodes_without_delay(M + np.outer(N, K), np.stack([R, N], axis=1) + np.outer(N, direct))
     else:
-        steps, nodes = _nodes_with_delay(loop, final)
+        steps, nodes = _nodes_with_delay(loop, final) or _graded_nodes(loop, final)
     C = np.concatenate([loop.plant.C, np.zeros(n - len(loop.plant.C))])
     u = K @ nodes + direct
     e = np.array([1.0, 0.0]) - C @ nodes
@@ -178,10 +187,11 @@ def step_responses(loop: Loop) -> tuple[StepResponse, StepResponse]:
     )
 
 
-def _nodes_without_delay(M: Floats, inputs: Floats) -> tuple[Floats, Floats]:
-    """Lengths (k,) of intervals, and states (k, nodes, n, 2) of z' = M z + inputs; intervals grow as modes decay."""
+def _nodes_without_delay(M: Floats, inputs: Floats, z: Floats | None = None) -> tuple[Floats, Floats]:
+    """Lengths (k,) of intervals, and states (k, nodes, n, 2) of z' = M z + inputs from `z` (n, 2), 0 by default;
+    intervals grow as modes decay."""
     modes = np.linalg.eigvals(M)
-    z, time = np.zeros((len(M), 2)), 0.0
+    z, time = np.zeros((len(M), 2)) if z is None else z, 0.0
     lengths: list[float] = []
     parts: list[Floats] = []
     while len(active_modes := modes[modes.real * time > -_DECAYED]):
@@ -190,8 +200,9 @@ def _nodes_without_delay(M: Floats, inputs: Floats) -> tuple[Floats, Floats]:
         count = max(1, int(np.ceil((_DECAYED / -float(fastest.real) - time) / step)))
         if len(lengths) + count > _MOST_INTERVALS:
             raise NotSettled(f"the response is not at rest after {_MOST_INTERVALS} intervals, at {time:.3g} s")
-        begin_map = _interval(M, inputs[:, 0], step)[1]
-        constant = np.stack([_interval(M, column, step)[0].sum(axis=2) for column in inputs.T], axis=2)
+        maps = [_interval(M, column, step) for column in inputs.T]
+        begin_map = maps[0][1]
+        constant = np.stack([input_map.sum(axis=2) for input_map, _ in maps], axis=2)
         begins = []
         for _ in range(count):
             begins.append(z)
@@ -202,8 +213,9 @@ def _nodes_without_delay(M: Floats, inputs: Floats) -> tuple[Floats, Floats]:
     return np.array(lengths), np.concatenate(parts)
 
 
-def _nodes_with_delay(loop: Loop, final: list[tuple[Floats, float]]) -> tuple[Floats, Floats]:
-    """`_nodes_without_delay` with the delayed command; the delay is a whole number of intervals."""
+def _nodes_with_delay(loop: Loop, final: list[tuple[Floats, float]]) -> tuple[Floats, Floats] | None:
+    """`_nodes_without_delay` with the delayed command; the delay is a whole number of intervals. None for a response
+    that takes more than `_EVEN_INTERVALS`."""
     M, N, K, R, direct = loop.equations()
     delay_intervals = max(1, int(np.ceil(float(np.abs(np.linalg.eigvals(M)).max()) * loop.delay / _REACH)))
     step = loop.delay / delay_intervals
@@ -214,7 +226,7 @@ def _nodes_with_delay(loop: Loop, final: list[tuple[Floats, float]]) -> tuple[Fl
     z, scale = np.zeros_like(target), np.abs(target)
     commands: list[Floats] = []
     node_list: list[Floats] = []
-    for k in range(_MOST_INTERVALS):
+    for k in range(_EVEN_INTERVALS):
         from_input = constant_before if k < delay_intervals else constant + command_map @ commands[k - delay_intervals]
         nodes = begin_map @ z + from_input
         z = nodes[-1]
@@ -224,7 +236,126 @@ def _nodes_with_delay(loop: Loop, final: list[tuple[Floats, float]]) -> tuple[Fl
         is_checked = k > 2 * delay_intervals and k % 8 == 0
         if is_checked and _at_rest(z, target, scale, commands[-delay_intervals - 1 :], final):
             return np.full(k + 1, step), np.stack(node_list)
-    raise NotSettled(f"the response is not at rest after {_MOST_INTERVALS} intervals of {step:.3g} s")
+    return None
+
+
+def _graded_nodes(loop: Loop, final: list[tuple[Floats, float]]) -> tuple[Floats, Floats]:
+    """`_nodes_with_delay` with intervals that are short after the arrival of a jump and grow as modes decay, in each
+    delay alike; where the command has become smooth, `_smooth_nodes` follow. Raises `NotSettled`."""
+    M, N, K, R, direct = loop.equations()
+    target = np.stack([z for z, _ in final], axis=1)
+    final_commands = np.array([u for _, u in final])
+    z, largest = np.zeros_like(target), np.abs(final_commands)
+    step_list: list[Floats] = []
+    node_list: list[Floats] = []
+    commands: list[Floats] = []
+    last_periods: list[tuple[Floats, Floats]] = []
+    interval_count, periods = 0, 0
+    while interval_count <= _MOST_INTERVALS:
+        if periods & (periods - 1) == 0:  # layers grow with the number of passages: new grades at 1, 2, 4, 8 ...
+            steps = _graded_steps(np.linalg.eigvals(M), loop.delay, _DECAYED + 2.0 * _LAYERS * periods)
+            commands = [] if not commands else list(_resampled(commands, step_list[-1], steps))
+            maps = {step: _interval(M, N, step) for step in set(steps.tolist())}
+            loads = {s: np.stack([_interval(M, c, s)[0].sum(axis=2) for c in (R, N)], axis=2) for s in maps}
+        later_commands = []
+        for j, step in enumerate(steps.tolist()):
+            command_map, begin_map = maps[step]
+            from_input = loads[step] + command_map @ commands[j] if commands else loads[step] * np.array([1.0, 0.0])
+            nodes = begin_map @ z + from_input  # the disturbance arrives after the delay
+            z = nodes[-1]
+            node_list.append(nodes)
+            later_commands.append(K @ nodes + direct)
+        commands = later_commands
+        step_list.append(steps)
+        interval_count, periods = interval_count + len(steps), periods + 1
+        deviation = np.stack(commands) - final_commands
+        largest = np.maximum(largest, np.abs(deviation).max(axis=(0, 1)))
+        rounding = _ROUNDING * float(np.abs(K) @ np.abs(z).max(axis=1))
+        tolerance = np.maximum(_SMOOTH * largest, rounding)
+        last_periods = [*last_periods[-1:], (steps, deviation)]
+        course = _smooth_course(last_periods, tolerance) if periods > 2 else None
+        if course is not None:
+            tail = _smooth_nodes(loop, z - target, course)
+            if tail is not None:
+                return np.concatenate([*step_list, tail[0]]), np.concatenate([np.stack(node_list), tail[1] + target])
+    raise NotSettled(f"the response is not at rest after {interval_count} intervals of {periods} delays")
+
+
+def _graded_steps(
+    modes: NDArray[np.complexfloating[Any, Any] | np.floating[Any]], delay: float, decayed: float
+) -> Floats:
+    """(k,) lengths of intervals of a delay: 2 over the rate of the fastest mode that has not decayed by e^-decayed."""
+    lengths: list[float] = []
+    time = 0.0
+    while True:
+        active_modes = modes[-modes.real * time <= decayed]
+        fastest = active_modes[np.abs(active_modes).argmax()] if len(active_modes) else 0.0
+        end = min(delay, decayed / -float(np.real(fastest)) if np.real(fastest) < 0.0 else delay)
+        end = delay if delay - end < 0.1 * delay else end
+        count = max(1, int(np.ceil(np.abs(fastest) * (end - time) / _REACH)))
+        if len(lengths) + count > _MOST_INTERVALS:
+            raise NotSettled(f"a delay of {delay:g} s takes more than {_MOST_INTERVALS} intervals")
+        lengths.extend([(end - time) / count] * count)
+        if end == delay:
+            return np.array(lengths)
+        time = end * (1.0 + 1e-12)
+
+
+def _values_at(time: Floats, steps: Floats, values: Floats) -> Floats:
+    """(n, 2) at `time` (n,) s of what has `values` (k, nodes, 2) at the nodes of intervals of the lengths `steps`."""
+    ends = np.cumsum(steps)
+    interval = np.minimum(np.searchsorted(ends, time, side="left"), len(ends) - 1)
+    x = 2.0 * (time - ends[interval]) / steps[interval] + 1.0
+    to_series = np.linalg.inv(np.polynomial.chebyshev.chebvander(points()[0], NODES - 1))
+    basis = np.polynomial.chebyshev.chebvander(x, NODES - 1) @ to_series
+    return np.asarray(np.einsum("nj,njc->nc", basis, values[interval]))
+
+
+def _node_times(steps: Floats) -> Floats:
+    """(k, nodes) s, the nodes of intervals of the lengths `steps` (k,)."""
+    return np.asarray((np.cumsum(steps) - steps)[:, None] + 0.5 * steps[:, None] * (points()[0] + 1.0))
+
+
+def _resampled(commands: list[Floats], before: Floats, after: Floats) -> Floats:
+    """Commands at the nodes of the intervals `after`, (k, nodes, 2), from those at the nodes of the ones `before`."""
+    if len(before) == len(after) and (before == after).all():
+        return np.stack(commands)
+    return _values_at(_node_times(after).ravel(), before, np.stack(commands)).reshape(len(after), NODES, 2)
+
+
+def _smooth_course(periods: Sequence[tuple[Floats, Floats]], tolerance: Floats) -> Floats | None:
+    """The values (nodes, 2) of the last of two `periods` of a delay at the nodes of a polynomial over it; None where no
+    polynomial is within the `tolerance` (2,) of it, or of a delay about the instant between the two.
+
+    A period has the lengths (k,) of its intervals and the command at their nodes, (k, nodes, 2), less that at rest.
+    """
+    steps, values = (np.concatenate(parts) for parts in zip(*periods, strict=True))
+    delay = 0.5 * float(steps.sum())
+    times, courses = _node_times(steps), []
+    for begin in (0.5 * delay, delay):
+        within = (times >= begin) & (times <= begin + delay * (1.0 + 1e-12))
+        course = _values_at(begin + 0.5 * delay * (points()[0] + 1.0), steps, values)
+        polynomial = _values_at(np.minimum(times[within] - begin, delay), np.array([delay]), course[None])
+        is_smooth = (np.abs(polynomial - values[within]) <= tolerance).all()
+        if not is_smooth:
+            return None
+        courses.append(course)
+    return np.asarray(courses[-1])
+
+
+def _smooth_nodes(loop: Loop, z: Floats, course: Floats) -> tuple[Floats, Floats] | None:
+    """Lengths (k,) and states (k, nodes, n, 2), less those at rest, that follow the state `z` (n, 2) after a delay in
+    which the command, less that at rest, had the values `course` (nodes, 2); None if the generator is not stable."""
+    M, N, K, *_ = loop.equations()
+    n, m = len(M), NODES - 1
+    D = points()[1][:m] * (2.0 / loop.delay)
+    generator = np.zeros((n + m, n + m))
+    generator[:n, :n], generator[:n, n] = M, N
+    generator[n:, :n], generator[n:, n:] = np.outer(D[:, m], K), D[:, :m]
+    if not (np.linalg.eigvals(generator).real < 0.0).all():
+        return None
+    steps, nodes = _nodes_without_delay(generator, np.zeros((n + m, 2)), np.concatenate([z, course[:m]]))
+    return steps, nodes[:, :, :n]
 
 
 def _at_rest(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from designopt_regulator.linear_loop import step_response
 from designopt_regulator.linear_loop.continuous import Loop
 from designopt_regulator.linear_loop.step_response import step_responses
 from designopt_regulator.plants import linear as plants
@@ -243,6 +244,48 @@ def test_responses_are_those_of_fine_steps(loop, disturbance):
     assert abs(rest) < 1e-2
     assert response.iae == pytest.approx((4.0 * iae[1] - iae[0]) / 3.0, rel=2e-3)
     assert response.tv == pytest.approx(tv[1], rel=2e-3)
+
+
+@pytest.mark.parametrize("delay", [0.5, 1.0])
+@pytest.mark.parametrize("ti", [10.0, 1e4], ids=["usual", "slow"])
+@pytest.mark.parametrize("tf", [0.1, 1e-3, 1e-5])
+def test_a_slow_loop_and_a_fast_filter_beside_a_delay_have_exact_integrals(delay, ti, tf):
+    """Without overshoot the integral of the error is ti/kp for a plant of gain 1, of a load the same."""
+    loop = Loop(fopdt(1.0, 10.0, delay), 0.3, ti, 1.0, tf)
+    setpoint, load = step_responses(loop)
+    assert loop.stable
+    assert len(setpoint.steps) < 1000
+    assert setpoint.overshoot < 1e-9
+    assert setpoint.iae == pytest.approx(ti / 0.3, rel=1e-10)
+    assert load.iae == pytest.approx(ti / 0.3, rel=1e-10)
+    assert setpoint.tv < np.inf
+    figures = loop.margins(), loop.sensitivity_peaks()
+    assert np.isfinite([figures[0].ms[0], *figures[1]]).all()
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        Loop(fopdt(1.0, 2.0, 0.8), 0.8, 3.0, 0.3, 0.01, 0.5),
+        Loop(sopdt(1.0, 3.0, 1.0, 1.0), 2.0, 4.0, 0.6, 0.02, 0.7),
+        Loop(ipdt(1.0, 1.0), 0.5, 8.0, 0.2, 0.005),
+        Loop(fopdt(1.0, 1.0, 1.0), 0.5),
+    ],
+    ids=["first order", "second order", "integrator", "P"],
+)
+def test_graded_intervals_give_the_response_of_even_ones(loop, monkeypatch):
+    monkeypatch.setattr(step_response, "_EVEN_INTERVALS", 100_000)
+    even = step_responses(loop)
+    monkeypatch.setattr(step_response, "_EVEN_INTERVALS", 0)
+    graded = step_responses(loop)
+    time = np.linspace(0.0, 40.0, 500)
+    for a, b in zip(even, graded, strict=True):
+        assert len(a.steps) != len(b.steps)
+        figures = [(r.effort, r.tv, r.overshoot, r.peak_command, r.settling(0.7)) for r in (a, b)]
+        assert figures[0] == pytest.approx(figures[1], rel=1e-8, abs=1e-9)
+        assert a.iae == pytest.approx(b.iae, rel=1e-9)
+        within = time < min(a.steps.sum(), b.steps.sum())
+        assert a.at(time[within], a.error) == pytest.approx(b.at(time[within], b.error), abs=1e-9)
 
 
 def test_integrals_over_an_error_that_stays_are_infinite():
