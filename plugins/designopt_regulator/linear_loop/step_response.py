@@ -282,15 +282,15 @@ def _graded_nodes(loop: Loop, final: list[tuple[Floats, float]]) -> tuple[Floats
 
 
 def _graded_steps(
-    modes: NDArray[np.complexfloating[Any, Any] | np.floating[Any]], delay: float, decayed: float
+    modes: NDArray[np.complexfloating[Any, Any] | np.floating[Any]], delay: float, exponent: float
 ) -> Floats:
-    """(k,) lengths of intervals of a delay: 2 over the rate of the fastest mode that has not decayed by e^-decayed."""
+    """(k,) lengths of intervals of a delay: 2 over the rate of the fastest mode that has not decayed by e^-exponent."""
     lengths: list[float] = []
     time = 0.0
     while True:
-        active_modes = modes[-modes.real * time <= decayed]
+        active_modes = modes[-modes.real * time <= exponent]
         fastest = active_modes[np.abs(active_modes).argmax()] if len(active_modes) else 0.0
-        end = min(delay, decayed / -float(np.real(fastest)) if np.real(fastest) < 0.0 else delay)
+        end = min(delay, exponent / -float(np.real(fastest)) if np.real(fastest) < 0.0 else delay)
         end = delay if delay - end < 0.1 * delay else end
         count = max(1, int(np.ceil(np.abs(fastest) * (end - time) / _REACH)))
         if len(lengths) + count > _MOST_INTERVALS:

@@ -85,6 +85,12 @@ def test_the_criterion_is_akaikes_with_correction() -> None:
         (lambda t, u, y: (t[:20], u[:20], y[:20]), "time constants after the last change"),
         (lambda t, u, y: (t[::20], u[::20], y[::20]), "samples in a time constant"),
         (lambda t, u, y: (t, u, y), ""),
+        (
+            lambda t, u, y: tuple(np.delete(v, 60) for v in (t, u, y)),
+            "a sample seems to be missing, the first after 118",
+        ),
+        (lambda t, u, y: tuple(np.delete(v, [60, 61, 90]) for v in (t, u, y)), "3 samples seem to be missing"),
+        (lambda t, u, y: (np.where(t == 120.0, 119.0, t), u, y), "2 samples are not"),
     ],
 )
 def test_what_a_look_at_the_record_shows_is_remarked(edit, remark: str) -> None:
