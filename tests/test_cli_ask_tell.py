@@ -129,7 +129,7 @@ def test_results_that_do_not_fit_are_refused_with_their_place_and_nothing_is_rec
         ),
         (
             "design;scenario;wear [mm]\n0;dry;1,25\n0;wet;12.500\n",
-            "results.csv:3: column 'wear': '12.500', and '1,25' in line 2: write all results with one decimal mark",
+            "results.csv:3: column 'wear': '12.500', and '1,25' in line 2: write all with one decimal mark",
         ),
     ],
     ids=["an output twice", "a parameter twice", "the number twice", "a point beside decimal commas"],

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from designopt.cli.exit import WRONG_INPUT, fail
+from designopt.decimal_marks import DecimalMarks
 
 if TYPE_CHECKING:
     from designopt.api import Study
@@ -132,7 +133,7 @@ class ResultTable:
     def __init__(self, file: Path, columns: ResultColumns) -> None:
         self.file = file
         self.empty_lines: list[int] = []
-        self._result_with_mark: dict[str, tuple[int, str]] = {}
+        self._marks = DecimalMarks()
         self._result_columns = columns
         try:
             text = file.read_text(encoding="utf-8-sig")
@@ -216,20 +217,11 @@ class ResultTable:
 
     def _result(self, line: int, column: _Column, text: str) -> float:
         value = self._number(line, column, text)
-        self._check_decimal_mark(line, column, text)
+        if contradiction := self._marks.contradiction(line, text):
+            self._fail(line, f"column '{column.name}': {contradiction}")
         if not isfinite(value):
             self._fail(line, f"column '{column.name}': '{text}' is no result; leave it empty and say why in '{FAILED}'")
         return self._in_model_unit(line, column, value)
-
-    def _check_decimal_mark(self, line: int, column: _Column, text: str) -> None:
-        """Results have one decimal mark: beside 1,25 the point in 12.500 may separate thousands."""
-        for mark in ",.":
-            if mark in text:
-                self._result_with_mark.setdefault(mark, (line, text))
-        if len(self._result_with_mark) > 1:
-            earlier, number = next(iter(self._result_with_mark.values()))
-            pair = f"'{text}', and '{number}' in line {earlier}"
-            self._fail(line, f"column '{column.name}': {pair}: write all results with one decimal mark")
 
     def _number(self, line: int, column: _Column, text: str) -> float:
         try:

@@ -42,6 +42,7 @@ from designopt.report.parts.answer.tolerances import (
 )
 from designopt.report.parts.answer.unfinished_search import constant_objectives, search_to_continue
 from designopt.report.parts.answer.validation import feasible_shares, rarely_valid
+from designopt.report.parts.designs.influence import influence_sentences
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined_unknowns
 from designopt.store.errors import ask_and_tell, resume_command
@@ -181,7 +182,7 @@ def most_frequent_failure(result: Result) -> str:
 
 def analysis_table(result: Result) -> str:
     """The results of the first designs in the first scenarios, one line each, as aligned plain text without a final
-    newline.
+    newline; of sensitivity stages a sentence on each output instead.
 
     It ends with the number of omitted lines, a warning for each output of a single design beyond its usual range, and
     a note for each notable output above 0.
@@ -194,21 +195,24 @@ def analysis_table(result: Result) -> str:
     head = ["design", *(["scenario"] if several else []), "status"]
     head += [with_unit(name, unit) for name, (unit, _) in figures.items()]
     evaluations = [(i, s) for i in range(len(result.outcomes)) for s in range(len(problem.scenarios))]
-    lines = [head]
-    for i, s in evaluations[:LINES]:
+    lines, sentences = [head], influence_sentences(result)
+    for i, s in [] if sentences else evaluations[:LINES]:
         label = [names[i], *([problem.scenarios[s].name] if several else []), str(result.status[i, s])]
         lines.append([*label, *(number(float(values[i, s])) for _, values in figures.values())])
     left = [
         f"{n} more {noun}"
         for n, noun in (
-            (len(evaluations) - LINES, "lines"),
+            (0 if sentences else len(evaluations) - LINES, "lines"),
             (len(result.outcomes.figures) - FIGURES, "figures"),
         )
         if n > 0
     ]
+    if sentences:
+        left = [plural(len(result.outcomes), "design")]
     notes = [f"{' and '.join(left)} in the report"] if left else []
     notes += [f"warning: {clause}" for clause in unusual(result)]
-    return "\n".join([*aligned(lines, len(head) - len(figures)), *notes, *notable(result), *broken_limits(result)])
+    table = sentences or aligned(lines, len(head) - len(figures))
+    return "\n".join([*table, *notes, *notable(result), *broken_limits(result)])
 
 
 def broken_limits(result: Result) -> list[str]:

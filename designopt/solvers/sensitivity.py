@@ -301,7 +301,8 @@ def _indices(
 
 
 def _series(problem: Problem, outcomes: Outcomes, outputs: list[str]) -> list[tuple[str, str, Floats]]:
-    """Name, unit and values (n,) of each output, NaN without a result; figures once for each scenario."""
+    """Name, unit and values (n,) of each output, NaN without a result; figures once for each scenario, also of designs
+    that failed by another one."""
     objectives = {o.name: j for j, o in enumerate(problem.objectives)}
     missing = outcomes.failed | outcomes.invalid
     series: list[tuple[str, str, Floats]] = []
@@ -314,5 +315,5 @@ def _series(problem: Problem, outcomes: Outcomes, outputs: list[str]) -> list[tu
         figure = outcomes.figures.get(name, np.full((len(outcomes), len(problem.scenarios)), np.nan))
         for s, scenario in enumerate(problem.scenarios):
             label = f"{name} · {scenario.name}" if len(problem.scenarios) > 1 else name
-            series.append((label, figure_unit(problem, name), np.where(missing, np.nan, figure[:, s])))
+            series.append((label, figure_unit(problem, name), np.where(outcomes.invalid, np.nan, figure[:, s])))
     return series

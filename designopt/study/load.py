@@ -234,6 +234,11 @@ def _override(root: Node, override: str) -> Node:
     if steps == ["stages"] and root.entries is not None:
         entries = {name: entry for name, entry in root.entries.items() if name not in ("solver", "budget")}
         root = Node(root.span, entries=entries, style=root.style)
+    is_null = value_node.entries is None and value_node.items is None and value_node.scalar is None
+    if is_null and len(steps) == 1 and root.entries is not None:  # a section, of which none has a meaning without value
+        if steps[0] not in root.entries:
+            raise fail(f"there is no section '{steps[0]}' to remove{nearest_or_all(steps[0], list(root.entries))}")
+        return Node(root.span, entries={k: v for k, v in root.entries.items() if k != steps[0]}, style=root.style)
     return _with_value(root, steps, node_of(value_node.data(), Source(label)), fail)
 
 

@@ -20,9 +20,10 @@ from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.problem import problem
 from designopt.report.parts.answer.validation import validation, wilson
 from designopt.report.parts.designs.front import front
-from designopt.report.parts.designs.influence import in_ask_order, influence
+from designopt.report.parts.designs.influence import in_ask_order, influence, influence_sentences
 from designopt.report.parts.designs.scenarios import scenarios
 from designopt.report.parts.failures import failures
+from designopt.report.terminal import analysis_table
 from designopt.study.study import Choice, DesignVariable, Scenario, Stage, Validation
 
 UNIT = tuple(DesignVariable(name, "real", low=0.0, high=1.0) for name in ("a", "b", "c"))
@@ -60,6 +61,14 @@ def sampled(solver: str, settings: dict[str, Any], *, failed: tuple[int, ...] = 
 
 
 # -------------------------------------------------------------------------------------------------------- influence
+
+
+def test_the_terminal_has_the_sentences_on_indices_in_place_of_single_designs() -> None:
+    result = sampled("sobol_indices", {"base": 64})
+    text = analysis_table(result).splitlines()
+    assert text[: len(text) - 1] == influence_sentences(result)
+    assert "is governed by" in text[0]
+    assert text[-1] == f"{len(result.outcomes)} designs in the report"
 
 
 def test_sobol_indices_are_shown_with_intervals_and_put_in_words() -> None:

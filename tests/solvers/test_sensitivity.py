@@ -221,6 +221,19 @@ def test_a_block_with_a_missing_design_is_dropped_as_a_whole(solver):
 
 
 @pytest.mark.parametrize("solver", [SobolIndices(base=64), Morris(trajectories=40)], ids=["sobol", "morris"])
+def test_a_figure_of_designs_that_failed_by_another_output_counts(solver):
+    problem = problem_from(lambda d, s: {"f": d["x1"], "g": 3 * d["x1"] + d["x2"]}, box(2), minimize=["f"])
+    outcomes = outcomes_for(solver, problem)
+    solver = replace(solver, outputs=["g"])
+    failed = np.arange(len(outcomes)) % 5 == 0
+    lost = replace(outcomes, failed=failed, objectives=np.where(failed[:, None], np.inf, outcomes.objectives))
+    (expected,), (influence,) = (solver.indices(problem, each).influences for each in (outcomes, lost))
+    assert influence.complete_blocks == influence.blocks
+    for name, values in expected.measures.items():
+        np.testing.assert_array_equal(influence.measures[name], values)
+
+
+@pytest.mark.parametrize("solver", [SobolIndices(base=64), Morris(trajectories=40)], ids=["sobol", "morris"])
 def test_too_few_complete_blocks_are_refused_in_words(solver):
     problem = problem_from(lambda d, s: {"f": d["x1"]}, box(2), minimize=["f"])
     outcomes = outcomes_for(solver, problem)

@@ -197,6 +197,15 @@ def test_mistakes_of_set_name_its_text(load, base_text, override, message) -> No
     assert caught.value.issues[-1].line is None
 
 
+def test_a_section_is_removed_by_null(load, base_text) -> None:
+    assert "report" in load(base_text).text
+    without = load(base_text, overrides=["report=null"])
+    assert "report" not in without.text
+    assert replace(without, text="") == replace(load(base_text, overrides=["report="]), text="")
+    with pytest.raises(StudyError, match="there is no section 'reprot' to remove; did you mean 'report'"):
+        load(base_text, overrides=["reprot=null"])
+
+
 def test_a_mistake_of_the_file_stays_one_of_the_file_when_a_value_is_set(load, base_text) -> None:
     with pytest.raises(StudyError) as caught:
         load(base_text.replace("seed:", "sed:"), overrides=["space.stiffness.low=1e9"])

@@ -390,10 +390,10 @@ def _pattern_numbers(text: str, section: SourceSection, pattern: str) -> list[fl
         matches = [_chosen_match(matches, section["match"], pattern)]
     empty_places = [match for match, has_number in matches if not has_number]
     if not matches[-1][1] or ("take" in section and empty_places):
-        place = empty_places[-1]
-        line = text.count("\n", 0, place.start(1)) + 1
-        stars = ": the program had too few columns for it" if "*" in place[1] else ""
-        raise ValueError(f"line {line}: '{place[1]}' is no number, where '{pattern}' expects one{stars}")
+        match = empty_places[-1]
+        line = text.count("\n", 0, match.start(1)) + 1
+        stars = ": the program had too few columns for it" if "*" in match[1] else ""
+        raise ValueError(f"line {line}: '{match[1]}' is no number, where '{pattern}' expects one{stars}")
     return [_matched_number(match, pattern) if has_number else float("nan") for match, has_number in matches]
 
 

@@ -83,13 +83,25 @@ _MORRIS = (
 )
 
 
+def influence_sentences(result: Result) -> list[str]:
+    """A sentence on each output of the sensitivity stages, at most 6 of a stage; none where the package for them is
+    missing."""
+    try:
+        analyses = list(_analyses(result))
+    except ImportError:
+        return []
+    return [_sentence(indices, i) for _, indices, _ in analyses for i in indices.influences[:SAID]]
+
+
 def in_ask_order(result: Result, stage: str) -> tuple[Outcomes, NDArray[np.intp]]:
     """Outcomes of all requests of `stage`, with repeats, and their rows; incomplete designs count as failed."""
     rows = np.asarray(result.designs_of(stage), dtype=np.intp)
     outcomes = result.outcomes.take(np.maximum(rows, 0)) if len(result.outcomes) else result.outcomes
     if not len(outcomes):
         return outcomes, rows[:0]
-    return replace(outcomes, failed=outcomes.failed | (rows < 0)), rows
+    missing = rows < 0
+    figures = {name: np.where(missing[:, None], np.nan, values) for name, values in outcomes.figures.items()}
+    return replace(outcomes, failed=outcomes.failed | missing, figures=figures), rows
 
 
 def _analyses(result: Result) -> Iterator[tuple[Stage, Indices, NDArray[np.intp]]]:
