@@ -146,7 +146,7 @@ class StaticSharing:
         """Sentences on what the readers of model and trial left out or assumed."""
         files = files_of(conditions)
         with as_mistakes(files):
-            return self._notes(files)
+            return [*self._notes(files), *self._ground_notes(files)]
 
     def evaluate(
         self, design: SharingDesign, scenario: StaticScenario, arrays: Set[str] = frozenset()
@@ -238,15 +238,20 @@ class StaticSharing:
         notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
         is_computed = self.inverse_dynamics == "compute"
         notes += trial_notes(skeleton, motion, files["moments"], computes_moments=is_computed, cutoff=self.cutoff)
-        loads, forces = files["external_loads"], files["external_forces"]
-        notes += load_notes(skeleton, motion, loads, forces)
-        if is_computed and loads is not None and forces is not None:
-            notes += ground_fit_notes(skeleton, motion, ExternalLoads(loads, forces), self.cutoff, self.window)
+        notes += load_notes(skeleton, motion, files["external_loads"], files["external_forces"])
         if self.emg is not None and files["emg"] is not None:
             read_activity(
                 files["emg"], self.emg, tuple(m.name for m in skeleton.muscles), read_trial_table(motion).time
             )
         return notes
+
+    def _ground_notes(self, files: Files) -> list[str]:
+        """Why forces of the ground do not fit the motion; not part of the check, since it takes inverse dynamics."""
+        motion, loads, forces = files["motion"], files["external_loads"], files["external_forces"]
+        if self.inverse_dynamics != "compute" or motion is None or loads is None or forces is None:
+            return []
+        skeleton = read_model(self._skeleton.content)
+        return ground_fit_notes(skeleton, motion, ExternalLoads(loads, forces), self.cutoff, self.window)
 
     def _read_files(self, files: Files) -> SharingData:
         loads, forces, motion = files["external_loads"], files["external_forces"], files["motion"]
