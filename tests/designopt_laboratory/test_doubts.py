@@ -123,6 +123,23 @@ def test_the_forces_of_the_public_walk_are_named_where_they_are_late_or_displace
     assert re.search(sentences or "guideline of Hicks", text(arrays)), text(arrays)
 
 
+def test_exchanged_columns_of_measured_coordinates_are_named(analysed, shared):
+    head, _, rows = shared(f"{PIPELINE}/reference/subject01_walk1_ik.mot").content.decode().partition("endheader")
+    names, *lines = rows.splitlines()[1:]
+    exchanged = names.replace("knee_angle_r", "other").replace("ankle_angle_r", "knee_angle_r")
+    exchanged = exchanged.replace("other", "ankle_angle_r")
+    files = {
+        "motion": InputFile("ik.mot", "\n".join([f"{head}endheader", exchanged, *lines, ""]).encode()),
+        "subject_model": shared(f"{PIPELINE}/reference/subject01_simbody.osim"),
+        "reactions": shared("opensim/motion/subject01_walk_grf.mot"),
+        "external_loads": shared(f"{PIPELINE}/subject01_walk1_grf.xml"),
+    }
+    _, arrays = analysed(files, *NAMES, model=shared(f"{PIPELINE}/gait2392_generic.osim"), until="moments")
+    assert re.search(
+        r"slide by 0\.\d+ m/s .* and by 0\.0\d+ m/s with knee_angle_r and ankle_angle_r exchanged", text(arrays)
+    )
+
+
 @pytest.mark.parametrize(
     ("factor", "conditions", "cause"),
     [
