@@ -419,7 +419,7 @@ def _group(pattern: str) -> tuple[int, int] | None:
             in_class = True
         elif character == "(":
             depth += 1
-            if begin is None and (pattern[at + 1] != "?" or pattern[at + 1 : at + 3] == "?P"):
+            if begin is None and (pattern[at + 1] != "?" or pattern[at + 1 : at + 4] == "?P<"):
                 begin, level = at, depth
         elif character == ")":
             if begin is not None and depth == level:
