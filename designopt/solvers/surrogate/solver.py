@@ -58,12 +58,12 @@ class GaussianProcessSearch:
     Integers, choices and conditions are searched directly; noise is estimated for stochastic models. Values are
     transformed to compress large ones if that increases the likelihood. If fewer than half of the last ten designs were
     improvements, about every other one is chosen by a local model, and the more, the less of their expected gains was
-    real; values that jump there, as between branches of a solution, get a second kernel of short length scales. With one objective, the length scales of a process are
-    expected near a common level or independent of each other, whichever is more probable; if the last ten designs gave
-    no gain and the processes expect none anywhere, processes of independent length scales choose, and after ten more
-    the search starts anew without the known designs, until it finds a better one. Effects of single parameters may add
-    up, if that is more probable (Plate 1999; Duvenaud, Nickisch & Rasmussen 2011). With several objectives every fourth
-    design aims at an end of the front.
+    real; values that jump there, as between branches of a solution, get a second kernel of short length scales. With
+    one objective, the length scales of a process are expected near a common level or independent of each other,
+    whichever is more probable; if the last ten designs gave no gain and the processes expect none anywhere, processes
+    of independent length scales choose, and after ten more the search starts anew without the known designs, until it
+    finds a better one. Effects of single parameters may add up, if that is more probable (Plate 1999; Duvenaud,
+    Nickisch & Rasmussen 2011). With several objectives every fourth design aims at an end of the front.
 
     Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with
     predictions in place of pending results (Ginsbourger, Le Riche & Carraro 2010). Designs of ``start_from`` are used
