@@ -251,8 +251,8 @@ class _Search:
     @property
     def _unreal_share(self) -> float:
         """The share of the expected gains of the last designs that was not real, from 0 to MOST_LOCAL."""
-        expected, real = (sum(gains) for gains in zip(*self._gains, strict=True)) if self._gains else (0.0, 0.0)
-        return float(np.clip(1.0 - real / expected, 0.0, MOST_LOCAL)) if expected else 0.0
+        forecast, gain = (sum(values) for values in zip(*self._gains, strict=True)) if self._gains else (0.0, 0.0)
+        return float(np.clip(1.0 - gain / forecast, 0.0, MOST_LOCAL)) if forecast else 0.0
 
     @property
     def _exhausted(self) -> bool:
