@@ -36,17 +36,17 @@ with one design at a time; BoTorch's qLogNEHVI with four at a time, 64 samples, 
 
 The twelve problems from `zdt3_5` to `pressure_vessel` were chosen before any run of theirs, for rugged functions, one
 objective and limits that few designs meet (2026-11-29, seeds 0 to 4; Optuna 5.0, BoTorch 0.18.1, SMAC 2.4.0, the slow
-ones to 100 evaluations). Runs of other packages on the other problems are of 2026-11-22 and 23; BoTorch and Optuna's
-GP take minutes of a core for each run. The runs of `gp` are of its version 9 (2026-11-30), `gp_sequential` to 100
-evaluations, with the seeds of version 8: 3 to 7 of the first twelve problems, 5 to 9 of the others. What version 9
-does otherwise was found on OSY, DTLZ2 and the functions of Hartmann, Levy and Michalewicz, with other random numbers:
-gains on these flatter it, those on the other problems do not. Several of the published functions are sums over
-parameters (Levy, Styblinski-Tang, Michalewicz, Kursawe), which models of effects that add up fit: gains on these say
-little about a model whose parameters interact. Times in the records are those of busy machines. "not run": no seed of
-that search came so far. Behind each table stands, for every problem, which other search has the largest median, its
-runs, gp's median over it, and the probability that the other's runs rank so far above those of gp by chance (one-
-sided). One run against five cannot tell (p is 1/6 at least); 0.000 everywhere says that no search had come below the
-worst corner of the front by then.
+ones to 100 evaluations). Runs of other packages on the other problems are of 2026-11-22 and 23; BoTorch and Optuna's GP
+take minutes of a core for each run. The runs of `gp` are of its version 10 (2026-11-30), `gp_sequential` to 100
+evaluations, with the seeds of versions 8 and 9: 3 to 7 of the first twelve problems, 5 to 9 of the others. What version
+9 does otherwise was found on OSY, DTLZ2 and the functions of Hartmann, Levy and Michalewicz, that of version 10 on
+DTLZ2, with other random numbers: gains on these flatter it, those on the other problems do not. Several of the
+published functions are sums over parameters (Levy, Styblinski-Tang, Michalewicz, Kursawe), which models of effects that
+add up fit: gains on these say little about a model whose parameters interact. Times in the records are those of busy
+machines. "not run": no seed of that search came so far. Behind each table stands, for every problem, which other search
+has the largest median, its runs, gp's median over it, and the probability that the other's runs rank so far above those
+of gp by chance (one- sided). One run against five cannot tell (p is 1/6 at least); 0.000 everywhere says that no search
+had come below the worst corner of the front by then.
 
 The table is a [benchmark file](benchmark_files.md), `tests/bench/few_evaluations/few_evaluations.yaml`: problems,
 solvers, the other packages as a solver of a plugin file, and `results/benchmarks/few_evaluations.csv` as the records

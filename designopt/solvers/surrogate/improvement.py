@@ -63,6 +63,10 @@ class Boxes:
         keep = (lower < bounds).all(axis=1)
         return cls(lower[keep], bounds[keep])
 
+    def volume_above(self, point: Floats) -> float:
+        """The volume of the region that `point` (m,) dominates."""
+        return float(np.prod(np.maximum(self.upper - np.maximum(self.lower, point), 0.0), axis=1).sum())
+
 
 def expected_improvement(mean: Floats, sd: Floats, boxes: Boxes) -> Floats:
     """The expected hypervolume improvement (n,) of designs with independent normal objectives: `mean`, `sd` (n, m).

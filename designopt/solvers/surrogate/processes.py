@@ -108,6 +108,14 @@ class Processes:
             ),
         )
 
+    def gain(self, objectives: Floats) -> float:
+        """The hypervolume, in scaled values, that a feasible design with these `objectives` (m,) adds to the expected
+        front."""
+        if self.boxes is None:
+            return 0.0
+        values = [float(scale.scaled(value)) for scale, value in zip(self.scales, objectives, strict=True)]
+        return self.boxes.volume_above(np.array(values))
+
     def acquisition(self, features: Floats) -> Floats:
         """The log acquisition (n,) at designs with `features` (n, e); the next design maximises it."""
         total = np.zeros(len(features))

@@ -30,8 +30,10 @@ KNOWN = 4.0 * float(np.log(10.0))
 LEAST, CHEAP = 4, 20
 #: Interval of designs that aim at an end of the front, and the share of the front by which it must be expected to move.
 ENDS, END = 4, 0.01
-#: If fewer than half of this number of designs were improvements, about every other one is chosen by a local model.
+#: Number of last designs by which the model of the whole space is judged. If fewer than half of them were improvements,
+#: about every other design is chosen by a local model; if gains were smaller than expected, up to this share of them.
 RECENT = 10
+MOST_LOCAL = 0.8
 #: Gains below this share of the hypervolume, with one objective of the spread of its values, count as none.
 LITTLE = 1e-4
 #: Numbers of designs without a gain after which, if the processes expect none, independent length scales are used, and
@@ -45,7 +47,7 @@ AWAY, NEAR = 0, 1
 LEAST_NEAR, MOST_NEAR = 0.2, 0.5
 
 
-@solver("gp", version=9)
+@solver("gp", version=10)
 class GaussianProcessSearch:
     """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and at most a few hundred evaluations.
 
@@ -55,13 +57,13 @@ class GaussianProcessSearch:
     Welch & Jones 1998; Gardner et al. 2014) and does not fail. Without a feasible design the probability alone decides.
     Integers, choices and conditions are searched directly; noise is estimated for stochastic models. Values are
     transformed to compress large ones if that increases the likelihood. If fewer than half of the last ten designs were
-    improvements, about every other one is chosen by a local model; values that jump there, as between branches of a
-    solution, get a second kernel of short length scales. With one objective, the length scales of a process are
-    expected near a common level or independent of each other, whichever is more probable; if the last ten designs gave
-    no gain and the processes expect none anywhere, processes of independent length scales choose, and after ten more
-    the search starts anew without the known designs, until it finds a better one. Effects of single parameters may add
-    up, if that is more probable (Plate 1999; Duvenaud, Nickisch & Rasmussen 2011). With several objectives every fourth
-    design aims at an end of the front.
+    improvements, about every other one is chosen by a local model, and the more, the less of their expected gains was
+    real; values that jump there, as between branches of a solution, get a second kernel of short length scales. With
+    one objective, the length scales of a process are expected near a common level or independent of each other,
+    whichever is more probable; if the last ten designs gave no gain and the processes expect none anywhere, processes
+    of independent length scales choose, and after ten more the search starts anew without the known designs, until it
+    finds a better one. Effects of single parameters may add up, if that is more probable (Plate 1999; Duvenaud,
+    Nickisch & Rasmussen 2011). With several objectives every fourth design aims at an end of the front.
 
     Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with
     predictions in place of pending results (Ginsbourger, Le Riche & Carraro 2010). Designs of ``start_from`` are used
@@ -219,6 +221,10 @@ class _Search:
             self.cheap_designs, count = _distinct_rows(_spread(self._coordinates, cheap, rng)), LEAST
         self._first = self._new_designs(_distinct_rows(_spread(self._coordinates, count, rng)))
         self._recent: deque[bool] = deque(maxlen=RECENT)
+        self._expectations: dict[bytes, Maximum] = {}
+        """The maxima of expected gains among the pending designs."""
+        self._gains: deque[tuple[float, float]] = deque(maxlen=RECENT)
+        """Expected and real gains of the last designs."""
         self._jumps = False
         """Whether the last local search found jumps of the values near the front."""
         self._ways_by_design: dict[bytes, int] = {}
@@ -241,6 +247,12 @@ class _Search:
     @property
     def _stuck(self) -> bool:
         return len(self._recent) == RECENT and sum(self._recent) < RECENT // 2
+
+    @property
+    def _unreal_share(self) -> float:
+        """The share of the expected gains of the last designs that was not real, from 0 to MOST_LOCAL."""
+        forecast, gain = (sum(values) for values in zip(*self._gains, strict=True)) if self._gains else (0.0, 0.0)
+        return float(np.clip(1.0 - gain / forecast, 0.0, MOST_LOCAL)) if forecast else 0.0
 
     @property
     def _exhausted(self) -> bool:
@@ -274,6 +286,9 @@ class _Search:
         design = (outcomes.X[0] + 0.0).tobytes()
         proposal = design if design in self._pending else next(iter(self._pending), design)
         self._pending.pop(proposal, None)
+        if (expectation := self._expectations.pop(proposal, None)) is not None:
+            gain = expectation.processes.gain(outcomes.objectives[0]) if outcomes.feasible[0] else 0.0
+            self._gains.append((float(np.exp(expectation.value)), gain))
         self._proposals.add(design)  # another one, if the run evaluated this design before a result was corrected
         if self._restart is not None and proposal in self._restart._pending:
             self._restart.tell(outcomes)
@@ -328,13 +343,17 @@ class _Search:
                 self.cheap_designs = self._for_cheap_evaluation(candidate.design, candidate.candidates)
             self.is_paused = len(self.cheap_designs) > 0
         self._since_cheap += 1
-        return None if self.is_paused else candidate.design
+        if self.is_paused:
+            return None
+        if candidate.processes.boxes is not None:
+            self._expectations[candidate.design.tobytes()] = candidate
+        return candidate.design
 
     def _best_candidate(self, processes: Processes, X: Floats) -> Maximum | None:
         """The next design for known designs `X` (n, d); None without a candidate."""
-        if processes.boxes is None or self._exhausted or not self._stuck:
+        if processes.boxes is None or self._exhausted:
             return self._maximum(processes, None)
-        best = None
+        best, least = None, max(LITTLE, self._settings.min_gain or 0.0) * processes.hypervolume
         for turn, way in enumerate(self._ways(processes, X)):
             candidate = self._maximum(*way)
             if best is None or (candidate is not None and candidate.value > best.value):
@@ -342,26 +361,28 @@ class _Search:
             if best is not None and turn == 0 and self._jumps:
                 self._ways_by_design[best.design.tobytes()] = AWAY if best.bounds is None else NEAR
                 break
-            if best is not None and np.exp(best.value) >= LITTLE * processes.hypervolume:
+            if best is not None and np.exp(best.value) >= least:
                 break
         return best
 
     def _ways(self, processes: Processes, X: Floats) -> Iterator[tuple[Processes, Bounds | None, Crowd | None]]:
-        """The regions of a search with little improvement: first one of two ways, at random (around a design of the
-        front, or away from densely sampled regions), and finally the whole space.
+        """The regions of the search, in the order in which they are tried: at random around a design of the front, the
+        more often the less of the expected gains was real, and the whole space.
 
-        With jumping values an expected gain around the front is often spurious. The first way then decides, and is
-        around the front the less often the fewer improvements it has given.
+        With little improvement the first is one of two, around the front or away from densely sampled regions. With
+        jumping values an expected gain around the front is often spurious. The first region then decides, and is around
+        the front the less often the fewer improvements it has given.
         """
-        share = 0.5
-        if self._jumps:
+        share = max(0.5, self._unreal_share) if self._stuck else self._unreal_share
+        if self._stuck and self._jumps:
             gains, trials = self._worth.T
             share = float(np.clip(gains[NEAR] / trials[NEAR] / (gains / trials).sum(), LEAST_NEAR, MOST_NEAR))
         near_first = self._rng.random() < share
         if near_first:
             yield *self._nearby_processes(processes, X), None
-        yield processes, None, Crowd(self._coordinates.coordinates(X))
-        if not near_first:
+        if self._stuck:
+            yield processes, None, Crowd(self._coordinates.coordinates(X))
+        if self._stuck and not near_first:
             yield *self._nearby_processes(processes, X), None
         yield processes, None, None
 

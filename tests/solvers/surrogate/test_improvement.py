@@ -48,6 +48,16 @@ def test_the_expected_gain_is_the_mean_gain_of_samples(m):
     assert gain == pytest.approx(gains.mean(), abs=4.0 * gains.std() / np.sqrt(len(gains)))
 
 
+@pytest.mark.parametrize("m", [1, 2, 3, 4])
+def test_the_volume_above_a_point_is_what_it_adds_to_the_hypervolume(m):
+    F, reference = front(m), np.full(m, 0.95)
+    boxes = Boxes.above(F, reference)
+    before = moocore.hypervolume(F, ref=reference)
+    for point in np.random.default_rng(3).random((200, m)):
+        gain = moocore.hypervolume(np.vstack([F, point]), ref=reference) - before
+        assert boxes.volume_above(point) == pytest.approx(gain, abs=1e-14)
+
+
 def test_with_one_objective_it_is_the_expected_improvement_of_jones():
     boxes = Boxes.above(np.array([[0.3], [0.7]]), np.array([1.0]))
     mean, sd = np.array([[0.5], [0.1]]), np.array([[0.2], [0.05]])

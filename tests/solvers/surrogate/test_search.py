@@ -3,6 +3,7 @@
 import contextlib
 from dataclasses import replace
 
+import moocore
 import numpy as np
 import pytest
 
@@ -224,9 +225,52 @@ def test_where_values_jump_the_front_is_looked_around_less_often_without_success
     search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), [], set())
     monkeypatch.setattr(search, "_nearby_processes", lambda processes, X: (processes, (np.zeros(2), np.ones(2))))
     search._jumps = True
+    search._recent.extend([False] * 10)
     search._worth += [[3.0, 30.0], [improvements, 30.0]]
     first = [next(search._ways(None, np.empty((0, 2))))[1] is not None for _ in range(400)]
     assert np.mean(first) == pytest.approx(share, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("gains", "improvements", "share"),
+    [
+        ([], True, 0.0),
+        ([(1.0, 0.9), (3.0, 5.0)], True, 0.0),
+        ([(1.0, 0.0), (4.0, 3.0)], True, 0.4),
+        ([(1.0, 0.0)], True, 0.8),
+        ([(1.0, 1.0)], False, 0.5),
+        ([(1.0, 0.0)], False, 0.8),
+    ],
+)
+def test_the_less_of_the_expected_gains_was_real_the_more_often_a_local_model_chooses(
+    gains, improvements, share, monkeypatch
+):
+    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), [], set())
+    monkeypatch.setattr(search, "_nearby_processes", lambda processes, X: (processes, (np.zeros(2), np.ones(2))))
+    search._gains.extend(gains)
+    search._recent.extend([improvements] * 10)
+    first = [next(search._ways(None, np.empty((0, 2))))[1] is not None for _ in range(400)]
+    assert np.mean(first) == pytest.approx(share, abs=0.06)
+
+
+@pytest.mark.parametrize("names", [["f"], ["f", "g"]])
+def test_expected_gains_are_compared_with_real_ones(names):
+    problem = problem_from(lambda d, s: {"f": (d["x"] - 0.3) ** 2, "g": (d["y"] - d["x"]) ** 2}, SQUARE, minimize=names)
+    evaluate = InProcess(problem, 30)
+    start = evaluate(np.random.default_rng(0).random((8, 2)))
+    search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), [start], set())
+    design = search.ask()
+    (expectation,) = search._expectations.values()
+    outcomes = evaluate(design)
+    search.tell(outcomes)
+    processes = expectation.processes
+    ((expected, real),) = search._gains
+    values = np.array([scale.scaled(v) for scale, v in zip(processes.scales, outcomes.objectives[0], strict=True)])
+    reference = processes.boxes.upper.max(axis=0)
+    front = processes.front_values
+    gain = moocore.hypervolume(np.vstack([front, values]), ref=reference) - moocore.hypervolume(front, ref=reference)
+    assert expected == np.exp(expectation.value)
+    assert real == pytest.approx(gain, abs=1e-14)
 
 
 def test_a_front_of_one_design_counts_gains_as_far_as_values_usually_reach():
