@@ -106,9 +106,8 @@ def _global_states() -> str:
 
 def _check_start(name: str, use: Use[SolverPlugin], problem: Problem, budget: int) -> None:
     """Designs of an earlier stage, failed ones included, are accepted and affect only the subsequent search."""
-    space = problem.space
-    U = np.random.default_rng(2).random((12, len(space.free)))
-    start = InProcess(problem).outcomes(space.from_search(space.lower + (space.upper - space.lower) * U))
+    U = np.random.default_rng(2).random((12, len(problem.space.free)))
+    start = InProcess(problem).outcomes(problem.space.in_box(U))
     first, second = (_designs(name, use.build(), problem, budget // 2, start=start)[0] for _ in range(2))
     if not np.array_equal(first, second):
         raise AssertionError(f"{name} asked for other designs although its generator and start were equal")

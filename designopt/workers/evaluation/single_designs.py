@@ -143,8 +143,7 @@ def _trial_designs(study: StudyDefinition, space: Space, count: int) -> Floats:
     if isinstance(solver, EvaluateListed):
         return solver.rows(space)[:count]
     rng = np.random.default_rng(study.seed)
-    S = space.lower + rng.random((CANDIDATES * count, len(space.free))) * (space.upper - space.lower)
-    X = space.from_search(S)
+    X = space.in_box(rng.random((CANDIDATES * count, len(space.free))))
     return np.asarray(X[np.argsort(space.relation_violation(X) > 0.0, kind="stable")[:count]])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import Quantity, report_part
-from designopt.report.colours import axis, bare_layout, category
+from designopt.report.colours import axis, bare_layout, caption, category, upright_line
 from designopt.report.labels import number, per, plain, with_unit
 from designopt.report.parts.motion.plane_path import ENDS, SAMPLES, Obstacle, path_names, plane
 from designopt.report.parts.motion.time_unit import in_time_unit, time_unit
@@ -278,10 +278,7 @@ def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], least: Se
         steady = constant_axis(np.concatenate(values), CONSTANT_DIGITS, least[j] if least else 0.0) if values else {}
         axes[f"yaxis{suffix}"] = axis("", domain=domains[j], **(steady or {"nticks": 5}))
         data += [{**trace, "yaxis": f"y{suffix}"} for trace in traces]
-        notes.append({
-            "text": f"<b>{plain(with_unit(name, unit))}</b>", "x": 0, "y": domains[j][1], "xref": "paper",
-            "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 12},
-        })  # fmt: skip
+        notes.append(caption(f"<b>{plain(with_unit(name, unit))}</b>", 0, domains[j][1], font={"size": 12}))
     return {"data": data, "layout": bare_layout(**axes, annotations=notes)}
 
 
@@ -331,13 +328,7 @@ def _values_to_draw(phases: Sequence[PhaseSolution], names: Sequence[str]) -> di
 
 def _with_changes(plot: dict[str, Any], phases: Sequence[PhaseSolution]) -> dict[str, Any]:
     """The plot with a dotted line at each change of phase."""
-    lines = [
-        {
-            "type": "line", "x0": phase.t0, "x1": phase.t0, "y0": 0.0, "y1": 1.0, "xref": "x", "yref": "paper",
-            "line": {"color": "@muted", "width": 1, "dash": "dot"},
-        }
-        for phase in phases[1:]
-    ]  # fmt: skip
+    lines = [upright_line(phase.t0, "@muted", "dot", xref="x") for phase in phases[1:]]
     return {**plot, "layout": {**plot["layout"], "shapes": lines}} if lines else plot
 
 
