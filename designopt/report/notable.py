@@ -91,7 +91,7 @@ def notable_without_choice(result: Result) -> list[str]:
 def remarks_on_recommended(result: Result) -> list[str]:
     """What the model says of the recommended design; nothing where a file that it needs is not there."""
     recommendation, plugin = result.recommended(), result.problem.model.plugin
-    if recommendation is None or not plugin.has_design_remarks:
+    if recommendation is None or not plugin.has("design_remarks"):
         return []
     in_model_units = result.stored or result
     design = in_model_units.problem.space.design(in_model_units.outcomes.X[recommendation[1]].tolist())

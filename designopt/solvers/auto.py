@@ -54,7 +54,6 @@ class Auto:
     """
 
     needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
 
     evaluations: Annotated[
         int, Quantity("", "planned designs; default: those of the budget when the study is read", ge=1)
@@ -81,7 +80,7 @@ class Auto:
     def minimum_budget(self, problem: Problem) -> int:
         """The minimum budget of the chosen solver."""
         choice = self.choice(problem)
-        has = find("solver", choice.name).has_minimum_budget
+        has = find("solver", choice.name).has("minimum_budget")
         return int(choice.use.build().minimum_budget(problem)) if has else 0
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:

@@ -64,7 +64,7 @@ def _problems(use: Use[SolverPlugin], name: str) -> list[Problem]:
     accepted_names, reasons = [], []
     for problem in itertools.chain.from_iterable(map(conformance_problems, counts)):
         try:
-            if use.plugin.has_check:
+            if use.plugin.has("check"):
                 use.build().check(problem)
         except InvalidSetting as error:
             reasons.append(str(error))
@@ -77,7 +77,7 @@ def _problems(use: Use[SolverPlugin], name: str) -> list[Problem]:
 
 def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int) -> None:
     solver = use.build()
-    if use.plugin.has_minimum_budget:
+    if use.plugin.has("minimum_budget"):
         least = solver.minimum_budget(problem)
         if not isinstance(least, int) or least < 1:
             raise AssertionError(f"{name}: minimum_budget gives {least!r}; it must be an integer of at least 1")

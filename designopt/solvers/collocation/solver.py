@@ -78,7 +78,6 @@ class Collocation:
     run on the workers, and each is recorded once.
     """
 
-    uses_start: ClassVar[bool] = True
     needs_parameters: ClassVar[bool] = False
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
     later_settings: ClassVar[tuple[str, ...]] = (

@@ -61,7 +61,6 @@ class CMAES:
     """
 
     needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
     suits_parameters: ClassVar[int] = 2
 
