@@ -181,6 +181,12 @@ class Use(Generic[P_co]):
     plugin: P_co
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def all_settings(self) -> dict[str, Any]:
+        """The settings, completed by the defaults of the others."""
+        defaults = {name: f.default for name, f in self.plugin.settings.items() if not f.required}
+        return {**defaults, **self.settings}
+
     def build(self) -> Any:
         """`Plugin.build` with these settings."""
         return self.plugin.build(self.settings)

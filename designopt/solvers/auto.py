@@ -38,8 +38,7 @@ class SolverChoice:
     def use(self) -> Use[Any]:
         """The solver with all its settings."""
         plugin = find("solver", self.name)
-        defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
-        return Use(plugin, {**defaults, **self.settings})
+        return Use(plugin, Use(plugin, self.settings).all_settings)
 
 
 @solver("auto", version=1)

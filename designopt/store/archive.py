@@ -210,9 +210,7 @@ def encode_part(item: Any) -> Any:
             "$plugin": p.kind,
             "name": p.name,
             "version": p.version,
-            "settings": encode_part(
-                {**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}
-            ),
+            "settings": encode_part(item.all_settings),
             "outputs": {name: _field(f) for name, f in p.outputs.items()} if isinstance(p, ModelPlugin) else {},
             **({"inputs": {name: _field(f) for name, f in declared_inputs.items()}} if declared_inputs else {}),
             "arrays": {n: dataclasses.asdict(a) for n, a in p.arrays.items()} if isinstance(p, ModelPlugin) else {},

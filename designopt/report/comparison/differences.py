@@ -47,7 +47,7 @@ def _use(role: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
         return
     if a.plugin.version != b.plugin.version:
         yield f"{role} {b.plugin.name} in version {b.plugin.version} instead of {a.plugin.version}"
-    new_settings, old_settings = settings_of(b), settings_of(a)
+    new_settings, old_settings = b.all_settings, a.all_settings
     for name in [*old_settings, *(n for n in new_settings if n not in old_settings)]:
         new, old = new_settings.get(name), old_settings.get(name)
         if plain(new) == plain(old):
@@ -100,10 +100,6 @@ def _settings_text(study: StudyDefinition) -> str:
 def _as_text(value: Any) -> str:
     """A setting; a file with the beginning of its digest, because the name may be the same."""
     return f"{value.name} ({value.digest[:8]})" if isinstance(value, InputFile) else short_text(value)
-
-
-def settings_of(use: Use[Plugin]) -> dict[str, Any]:
-    return {**{n: f.default for n, f in use.plugin.settings.items() if not f.required}, **use.settings}
 
 
 def _space(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Floats
 from designopt.plugin import report_part
 from designopt.report.colours import axis, bare_layout, caption, category, scale_for, upright_line
-from designopt.report.labels import number, plain, stage_label, with_unit
+from designopt.report.labels import objective_amounts, plain, stage_label, with_unit
 from designopt.report.section import Figure, Section
 from designopt.report.traces import above, constant_axis, trace
 from designopt.store.result import Result
@@ -61,10 +61,7 @@ def reference_words(result: Result) -> str:
     reference, problem = result.reference(), result.problem
     if reference is None:
         return ""
-    at = ", ".join(
-        f"{o.name} {number(o.sign * float(r))} {o.unit}".strip()
-        for o, r in zip(problem.objectives, reference, strict=True)
-    )
+    at = objective_amounts(problem.objectives, reference)
     is_stated = len(result.study.reference) == len(problem.objectives) or any(
         stage.budget.hypervolume is not None for stage in result.study.stages
     )
