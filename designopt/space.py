@@ -134,6 +134,12 @@ class Space:
         """The designs ``X`` at shares `U` (n, d) of the ranges of the search coordinates, from 0 to 1."""
         return self.from_search(self.lower + (self.upper - self.lower) * U)
 
+    @property
+    def centre(self) -> Floats:
+        """The design (d,) at the centre of the box of search coordinates."""
+        centre: Floats = self.from_search((self.lower + self.upper)[None] / 2.0)[0]
+        return centre
+
     def to_search(self, X: Floats) -> Floats:
         """The search coordinates (n, d) of designs `X` (n, d): the inverse of `from_search` up to rounding."""
         S = np.array(X, dtype=float)

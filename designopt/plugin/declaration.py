@@ -21,9 +21,15 @@ from designopt.plugin.kinds import (
     SolverPlugin,
 )
 from designopt.plugin.signature import doc, keyword_settings, quantity, shape, source, typed_dict
-from designopt.plugin.values import Array, Fidelity, PluginError
+from designopt.plugin.values import Array, Fidelity, Field, PluginError
 
 T = TypeVar("T", bound=Callable[..., Any])
+
+#: Attributes of the class of a solver that are fields of its plugin.
+SOLVER_ATTRIBUTES = (
+    "needs_budget", "uses_start", "needs_objectives", "needs_parameters", "suits_parameters", "takes_designs",
+    "objectives",
+)  # fmt: skip
 
 
 def model(
@@ -141,30 +147,25 @@ def model(
             check_sentences(name, outputs or {}, arrays or {})
         if unknown := [setting for setting in (fidelity.settings if fidelity else ()) if setting not in settings]:
             raise PluginError(f"model '{name}': fidelity names '{unknown[0]}', which is not a setting")
-        register(
+        return _register(
+            ModelPlugin,
+            name,
+            version,
             target,
-            ModelPlugin(
-                name,
-                version,
-                target,
-                settings,
-                doc(target),
-                source=source(target),
-                later_settings=_later_settings(target, settings, f"model '{name}'"),
-                inputs=typed_dict(hints.get(positional[0].name)),
-                conditions=typed_dict(hints.get(positional[1].name)),
-                outputs=outputs or {},
-                arrays=dict(arrays or {}),
-                takes_arrays=plain == 3,
-                takes_rng=takes_rng,
-                takes_prepared=takes_prepared,
-                methods=methods,
-                batch_size=_batch_size(name, target, takes_rng) if "batch" in methods else 1,
-                takes_options="trajectory_problem" in methods and not getattr(target, "own_options", False),
-                fidelity=fidelity,
-            ),
+            settings,
+            later_settings=_later_settings(target, settings, f"model '{name}'"),
+            inputs=typed_dict(hints.get(positional[0].name)),
+            conditions=typed_dict(hints.get(positional[1].name)),
+            outputs=outputs or {},
+            arrays=dict(arrays or {}),
+            takes_arrays=plain == 3,
+            takes_rng=takes_rng,
+            takes_prepared=takes_prepared,
+            methods=methods,
+            batch_size=_batch_size(name, target, takes_rng) if "batch" in methods else 1,
+            takes_options="trajectory_problem" in methods and not getattr(target, "own_options", False),
+            fidelity=fidelity,
         )
-        return target
 
     return declare
 
@@ -209,20 +210,10 @@ def objective(name: str, *, version: int) -> Callable[[T], T]:
             raise PluginError(
                 f"objective '{name}': annotate its return value: Annotated[float, Quantity(unit, meaning)]"
             )
-        register(
-            target,
-            ObjectivePlugin(
-                name,
-                version,
-                target,
-                keyword_settings(target),
-                doc(target),
-                needs=tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY),
-                unit=answer.unit,
-                source=source(target),
-            ),
+        needs = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
+        return _register(
+            ObjectivePlugin, name, version, target, keyword_settings(target), needs=needs, unit=answer.unit
         )
-        return target
 
     return declare
 
@@ -259,33 +250,22 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
         if not inspect.isclass(target) or not callable(getattr(target, "solve", None)):
             raise PluginError(f"solver '{name}': a solver is a class with solve(problem, evaluate, rng, start)")
         _, settings = shape(target)
-        objectives: Any = getattr(target, "objectives", "any")
-        if objectives not in ("one", "several", "any"):
+        attributes = {key: getattr(target, key) for key in SOLVER_ATTRIBUTES if hasattr(target, key)}
+        if (objectives := attributes.get("objectives", "any")) not in ("one", "several", "any"):
             raise PluginError(f"solver '{name}': 'objectives' must be 'one', 'several' or 'any', not {objectives!r}")
         wants, cheap = getattr(target, "wants_gradient", False), getattr(target, "wants_cheap", False)
-        register(
+        return _register(
+            SolverPlugin,
+            name,
+            version,
             target,
-            SolverPlugin(
-                name,
-                version,
-                target,
-                settings,
-                doc(target),
-                source=source(target),
-                later_settings=_later_settings(target, settings, f"solver '{name}'"),
-                methods=_optional_methods(target),
-                needs_budget=bool(getattr(target, "needs_budget", False)),
-                uses_start=bool(getattr(target, "uses_start", True)),
-                needs_objectives=bool(getattr(target, "needs_objectives", True)),
-                needs_parameters=bool(getattr(target, "needs_parameters", True)),
-                suits_parameters=int(getattr(target, "suits_parameters", 1)),
-                takes_designs=bool(getattr(target, "takes_designs", False)),
-                objectives=objectives,
-                gradient=None if callable(wants) else bool(wants),
-                cheap=None if callable(cheap) else bool(cheap),
-            ),
+            settings,
+            later_settings=_later_settings(target, settings, f"solver '{name}'"),
+            methods=_optional_methods(target),
+            gradient=None if callable(wants) else bool(wants),
+            cheap=None if callable(cheap) else bool(cheap),
+            **attributes,
         )
-        return target
 
     return declare
 
@@ -329,9 +309,12 @@ def exporter(name: str, *, version: int, packages: tuple[str, ...] = (), extra: 
 
 
 def _declare(kind: Callable[..., Plugin], name: str, version: int, **options: Any) -> Callable[[T], T]:
-    def declare(target: T) -> T:
-        _, settings = shape(target)
-        register(target, kind(name, version, target, settings, doc(target), source=source(target), **options))
-        return target
+    return lambda target: _register(kind, name, version, target, shape(target)[1], **options)
 
-    return declare
+
+def _register(
+    kind: Callable[..., Plugin], name: str, version: int, target: T, settings: Mapping[str, Field], **options: Any
+) -> T:
+    """Register a plugin whose further fields are the `options`, and return its `target`."""
+    register(target, kind(name, version, target, settings, doc(target), source=source(target), **options))
+    return target

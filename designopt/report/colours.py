@@ -133,8 +133,8 @@ def bare_layout(**attributes: Any) -> dict[str, Any]:
 
 def caption(text: str, x: float, y: float, **attributes: Any) -> dict[str, Any]:
     """A Plotly annotation without an arrow, by default above and to the right of a point in shares of the figure."""
-    place = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
-    return {"text": text, "showarrow": False, **place, **attributes}
+    position = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+    return {"text": text, "showarrow": False, **position, **attributes}
 
 
 def level_line(y: float, **attributes: Any) -> dict[str, Any]:

@@ -111,12 +111,10 @@ def _counts(result: Result, evaluations: Iterable[Sequence[int]]) -> dict[tuple[
 def _printed_output(result: Result, failed: NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
     """The output that external programs printed before the first failure of each class and reason: messages of several
     lines, except tracebacks."""
-    keys = set()
+    first_of: dict[tuple[str, str], tuple[int, int]] = {}
     for i, s in np.argwhere(failed).tolist():
-        key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
-        if key in keys:
-            continue
-        keys.add(key)
+        first_of.setdefault((str(result.status[i, s]), str(result.reason[i, s] or "")), (i, s))
+    for key, (i, s) in first_of.items():
         message = result.message(i, s).strip()
         if "\n" in message and not message.startswith("Traceback"):
             yield f"Design {i}: {': '.join(filter(None, key))}, with what was printed", message

@@ -75,7 +75,7 @@ def middle(study: StudyDefinition) -> list[str]:
     Raises `PluginError`, with the model's message, if the evaluation fails.
     """
     problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
-    x = problem.space.from_search((problem.space.lower + problem.space.upper)[None] / 2.0)
+    x = problem.space.centre[None]
     evaluator = dataclasses.replace(Evaluator.for_problem(problem), required_outputs=())
     seed = None if problem.seed is None else evaluation_seed(problem.keys(x)[0][0], study.seed)
     evaluation = evaluator.evaluate(evaluator.design(x[0].tolist(), 0), 0, seed=seed)

@@ -30,7 +30,7 @@ from designopt.report.section import Table, with_a_value
 from designopt.store.errors import budget_option
 from designopt.store.provenance import versions
 from designopt.store.result import Result
-from designopt.store.views.activity import NEAR
+from designopt.store.views.activity import NEAR, is_count
 from designopt.store.views.table import stated_constraints
 from designopt.study.study import Objective, StudyConstraint, Tolerance
 
@@ -192,8 +192,7 @@ def changes(result: Result) -> list[str]:
 
 def _is_count(result: Result, c: StudyConstraint) -> bool:
     """Whether what `c` limits is an integer in every design."""
-    values = np.concatenate(result.problem.limited(c, result.outcomes.figures, len(result.outcomes)))
-    return all(value.is_integer() for value in values[np.isfinite(values)].tolist())
+    return is_count(np.concatenate(result.problem.limited(c, result.outcomes.figures, len(result.outcomes))))
 
 
 def _in_words(side: tuple[StudyConstraint, str, float, float, float]) -> str:
