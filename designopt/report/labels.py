@@ -200,9 +200,9 @@ def objective_labels(problem: Problem) -> list[str]:
     return list(map(objective_label, problem.objectives))
 
 
-def objective_amounts(objectives: Sequence[Objective], minimised: Floats) -> str:
-    """``mass 1.2 kg, stiffness 3.4 N/m``: the values (m,) of objectives, given as those to be minimised."""
-    pairs = zip(objectives, minimised, strict=True)
+def objective_amounts(objectives: Sequence[Objective], values: Floats) -> str:
+    """``mass 1.2 kg, stiffness 3.4 N/m``: `values` (m,) of objectives, to be minimised, in their own directions."""
+    pairs = zip(objectives, values, strict=True)
     return ", ".join(f"{o.name} {number(o.sign * float(value))} {o.unit}".strip() for o, value in pairs)
 
 
