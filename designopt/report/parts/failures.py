@@ -18,6 +18,7 @@ from designopt.report.labels import hover, number, parameter_label, plain, statu
 from designopt.report.no_design import without_number
 from designopt.report.parts.designs.map import scale_of
 from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import trace
 from designopt.store.result import Result
 
 #: Maximum number of drawn designs of each class.
@@ -168,17 +169,11 @@ def _positions(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
         thin |= len(rows) < len(every)
         if len(rows):
             designs[len(data)] = rows
+            heights = X[rows, y] if y != x else failed[rows].astype(float)
             data.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": f"{name} ({len(every)})",
-                    "x": X[rows, x],
-                    "y": X[rows, y] if y != x else failed[rows].astype(float),
-                    "marker": marker,
-                    "hovertemplate": f"<b>{name}</b><br>" + hover(result, figures=False),
-                }
-            )
+                trace(X[rows, x], heights, f"{name} ({len(every)})", mode="markers", marker=marker,
+                      hover=f"<b>{name}</b><br>" + hover(result, figures=False))
+            )  # fmt: skip
     up = axis(plain(parameter_label(free[y])), **scale_of(free[y]))
     if x == y:
         up = axis("", tickvals=[0, 1], ticktext=["result", "no result"], range=[-0.5, 1.5])
