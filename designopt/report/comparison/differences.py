@@ -13,6 +13,7 @@ from designopt.report.labels import listed, number
 from designopt.report.parts.answer.problem import limit_text, range_text, short_text, value_text
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
+from designopt.study.language.checking.refusals import is_number
 from designopt.study.stated_units import in_stated_units
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
@@ -65,8 +66,7 @@ def _use(role: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
 
 
 def _with_unit(value: Any, unit: str) -> str:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return f"{_as_text(value)} {unit}" if is_number and unit else _as_text(value)
+    return f"{_as_text(value)} {unit}" if is_number(value) and unit else _as_text(value)
 
 
 def _files(value: Any) -> list[InputFile]:

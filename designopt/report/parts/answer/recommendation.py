@@ -27,6 +27,7 @@ from designopt.report.labels import (
 from designopt.report.parts.answer import best
 from designopt.report.parts.designs.scenarios import values_in_scenarios
 from designopt.report.section import Table, with_a_value
+from designopt.report.traces import scenario_names
 from designopt.store.errors import budget_option
 from designopt.store.provenance import versions
 from designopt.store.result import Result
@@ -55,7 +56,7 @@ def tables(result: Result) -> tuple[Table, ...]:
 
 def _in_scenarios(result: Result, row: int) -> Table:
     """The objectives of the only design in each scenario."""
-    problem, names = result.problem, [scenario.name for scenario in result.problem.scenarios]
+    problem, names = result.problem, scenario_names(result)
     figures = {name: v[[row]] for name, v in result.outcomes.figures.items()}
     rows = tuple(
         (f"{o.name} ({o.direction})", *values_in_scenarios(o, figures, (1, len(names)))[0].tolist(), o.unit)
