@@ -21,9 +21,7 @@ def canonical_json(data: Any) -> str:
 def canonical_use(use: Use[Plugin]) -> dict[str, Any]:
     """A plugin with all its settings: an omitted setting equals its default written out."""
     plugin: Plugin = use.plugin
-    defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
-    settings = plain({**defaults, **use.settings})
-    return {"use": plugin.name, "version": plugin.version, "settings": settings}
+    return {"use": plugin.name, "version": plugin.version, "settings": plain(use.all_settings)}
 
 
 def plain(value: Any) -> Any:

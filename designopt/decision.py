@@ -68,6 +68,12 @@ def hypervolume(F: Floats, reference: Floats) -> float:
     return float(moocore.hypervolume(inside, ref=reference))
 
 
+def beyond(worst: Floats, span: Floats) -> Floats:
+    """A reference point (m,) of the hypervolume: the `worst` values (m,) of a front plus a tenth of its ranges `span`
+    (m,), or of their size, at least 1, where the range is zero."""
+    return np.asarray(worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0)))
+
+
 # ---------------------------------------------------------------------------------------------------------- knee
 
 

@@ -130,6 +130,16 @@ class Space:
                 X[:, j] = np.select([X[:, j] == self.lower[j], X[:, j] == self.upper[j]], [p.low, p.high], inside)
         return self.impute(X)
 
+    def in_box(self, U: Floats) -> Floats:
+        """The designs ``X`` at shares `U` (n, d) of the ranges of the search coordinates, from 0 to 1."""
+        return self.from_search(self.lower + (self.upper - self.lower) * U)
+
+    @property
+    def centre(self) -> Floats:
+        """The design (d,) at the centre of the box of search coordinates."""
+        centre: Floats = self.from_search((self.lower + self.upper)[None] / 2.0)[0]
+        return centre
+
     def to_search(self, X: Floats) -> Floats:
         """The search coordinates (n, d) of designs `X` (n, d): the inverse of `from_search` up to rounding."""
         S = np.array(X, dtype=float)

@@ -119,7 +119,7 @@ def test_the_keys_of_a_bundled_study_stay(name):
     programs = [
         hashlib.sha256(repr(problem.program_keys(stage.solver, X, [0] * 5, list(range(5)))).encode()).hexdigest()[:12]
         for stage in study.stages
-        if stage.solver.plugin.has_program
+        if stage.solver.plugin.has("program")
     ]
     assert [problem.digest, keys, programs] == KEYS[name]
 

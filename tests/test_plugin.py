@@ -239,8 +239,8 @@ def test_a_model_class_knows_derivatives_when_it_has_the_method():
         def gradient(self, design, scenario):
             return {}
 
-    assert not find("model", "plain").has_gradient
-    assert find("model", "derived").has_gradient
+    assert not find("model", "plain").has("gradient")
+    assert find("model", "derived").has("gradient")
 
 
 def test_a_solver_wants_derivatives_always_never_or_by_its_settings():

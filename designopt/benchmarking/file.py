@@ -135,7 +135,7 @@ def _benchmark(root: Node, base: Path, reading: Reading) -> Benchmark:
         except (TableError, OSError) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
             findings.append(Finding(("records",), f"'{values['records']}' cannot be read: {reason}"))
-    findings += list(_contradictions(values, seeds, budgets))
+    findings += list(_contradictions(values, seeds))
     if findings:
         raise StudyError(issues(findings, root))
     problems, cells = _Cells(root, base, reading, values["evaluations"]).all(seeds)
@@ -168,7 +168,7 @@ def _names(data: Mapping[str, Any]) -> Iterator[Finding]:
                 yield Finding((section,), f"'{name}' is not a name of letters, digits and . + - _", key=str(name))
 
 
-def _contradictions(values: Mapping[str, Any], seeds: Sequence[int], budgets: Sequence[int]) -> Iterator[Finding]:
+def _contradictions(values: Mapping[str, Any], seeds: Sequence[int]) -> Iterator[Finding]:
     for i, budget in enumerate(values.get("budgets") or ()):
         if budget > values["evaluations"]:
             yield Finding(("budgets", i), f"a run has {values['evaluations']} evaluations, {budget} is beyond its end")

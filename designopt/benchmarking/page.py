@@ -16,13 +16,12 @@ from designopt.counts import plural
 from designopt.report.colours import axis, category, layout, log_ticks
 from designopt.report.comparison.bands import median_with_band
 from designopt.report.comparison.seeds import LEVEL, attainment
-from designopt.report.labels import listed, number, plain, with_unit
+from designopt.report.labels import listed, number, objective_amounts, objective_label, plain
 from designopt.report.page.page import PageHead, page, write_page
 from designopt.report.parts.answer.problem import limit_with_unit, range_text, use_text
 from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.views.table import stated_constraints
-from designopt.study.study import Objective
 
 #: Maximum number of objectives of a drawn attainment surface.
 DRAWN = 3
@@ -111,8 +110,7 @@ def medians_on_page(table: MedianTable) -> Table:
 
 
 def _ranks(scores: BenchmarkScores, table: MedianTable) -> Ranks | None:
-    medians = scores.medians(table.evaluations)
-    full = medians[~np.isnan(medians).any(axis=1)]
+    full = scores.complete_medians(table.evaluations)
     return ranks(full) if len(full) > 1 and len(scores.solvers) > 1 else None
 
 
@@ -263,7 +261,7 @@ def _attainment(scores: BenchmarkScores) -> list[Section]:
 
 def _surfaces(p: ProblemScores, solvers: Sequence[str]) -> Figure:
     signs = [o.sign for o in p.objectives]
-    labels = [plain(f"{with_unit(o.name, o.unit)} ({o.direction})") for o in p.objectives]
+    labels = [plain(objective_label(o)) for o in p.objectives]
     data: list[Trace] = []
     for i, solver in enumerate(solvers):
         fronts = [run.front() for run in p.runs if run.cell.solver == solver]
@@ -301,8 +299,7 @@ def _tests(scores: BenchmarkScores, several: Sequence[MedianTable]) -> list[Sect
     if not rows:
         return []
     head = ("designs", "problems", *scores.solvers, "p (Friedman)", "critical difference")
-    medians = scores.medians(several[-1].evaluations)
-    full = medians[~np.isnan(medians).any(axis=1)]
+    full = scores.complete_medians(several[-1].evaluations)
     pairs = [
         (
             scores.solvers[t.first],
@@ -357,11 +354,6 @@ def _statement(scores: BenchmarkScores) -> Section:
     )
 
 
-def _amount(objective: Objective, value: float) -> str:
-    """A `value` to be minimised, in the direction and unit of the objective."""
-    return f"{objective.name} {number(objective.sign * value)} {objective.unit}".strip()
-
-
 def _runs(scores: BenchmarkScores, failures: Mapping[tuple[str, str, int], str], command: str) -> Section:
     """The costs of the solvers, incomplete runs, and the command that repeats the benchmark."""
     spent: dict[str, dict[tuple[str, int], float]] = {}
@@ -375,10 +367,10 @@ def _runs(scores: BenchmarkScores, failures: Mapping[tuple[str, str, int], str],
         tables_.append(Table("Failed and incomplete runs", ("problem", "solver", "seed", "reason"), rows))
     findings = []
     for p in scores.problems:
-        at = ", ".join(_amount(o, float(r)) for o, r in zip(p.objectives, p.reference, strict=True))
+        at = objective_amounts(p.objectives, p.reference)
         best = f"a hypervolume of {number(p.volume)}"
         if len(p.objectives) == 1:
-            best = _amount(p.objectives[0], float(p.reference[0]) - p.volume)
+            best = objective_amounts(p.objectives, p.reference - p.volume)
         findings.append(f"{p.problem.name}: score 0 at {at}; score 1 at {best}.")
     notes = ["Each run is a store: designopt show, report and resume work on it."]
     if command:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from designopt.benchmarking.cells import BenchmarkCell, CellState, state
 from designopt.plugin import PluginError
-from designopt.run.progress import Snapshot
+from designopt.run.progress import SilentProgress, Snapshot
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted, RunError, WorkersError
 from designopt.store.folder import replacing
@@ -37,20 +37,14 @@ class RunOptions:
     replace: bool = False
 
 
-class _OfCell:
-    """Passes the number of designs of a cell's run on."""
+class _OfCell(SilentProgress):
+    """Passes the number of designs of a cell's run on; the cell's store has the events."""
 
     def __init__(self, advance: Callable[[int], None]) -> None:
         self._advance = advance
 
     def update(self, snapshot: Snapshot) -> None:
         self._advance(snapshot.completed)
-
-    def event(self, kind: str, text: str) -> None:
-        """No effect: the cell's store has the events."""
-
-    def close(self) -> None:
-        """No effect."""
 
 
 def run_cell(

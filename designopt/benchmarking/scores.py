@@ -21,8 +21,6 @@ from designopt.store.result import Result
 from designopt.store.views.volume import study_reference_point
 from designopt.study.study import Objective
 
-#: Share of the range of the nondominated designs by which a derived reference point is worse than the worst of them.
-BEYOND = 0.1
 #: Score of a first design that is the best value, and problems in a sentence.
 _AT_BEST, NAMED = 0.9999, 4
 #: Properties of a problem that may be taken from its runs, with the keys of the benchmark file that state them.
@@ -55,8 +53,7 @@ def read_run(cell: BenchmarkCell, folder: Path) -> BenchmarkRun:
     result = Result.open(cell.store(folder), cell.study)
     outcomes = result.outcomes
     F = np.where(outcomes.feasible[:, None], outcomes.objectives, np.inf)[~outcomes.invalid]
-    spans = [s["ended"] - s["started"] for s in result.sessions if s.get("started") and s.get("ended")]
-    spent = max(0.0, sum(spans) - float(np.nansum(result.wall)))
+    spent = max(0.0, (result.elapsed or 0.0) - float(np.nansum(result.wall)))
     return BenchmarkRun(cell, F, 1e3 * spent / max(1, len(F)))
 
 
@@ -111,8 +108,7 @@ def _problem_scores(problem: ProblemStatement, runs: tuple[BenchmarkRun, ...], l
         else:
             worst = union.max(axis=0, initial=-np.inf)
             span = np.ptp(union, axis=0) if len(union) else np.zeros(len(objectives))
-        size = np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0))
-        point = np.where(np.isnan(point), worst + BEYOND * size, point)
+        point = np.where(np.isnan(point), decision.beyond(worst, span), point)
     volume = decision.hypervolume(union, point) if len(union) else 0.0
     if problem.best is None:
         estimates.append("best value" if len(objectives) == 1 else "largest hypervolume")
@@ -222,6 +218,11 @@ class BenchmarkScores:
                 values = self.values(problem, solver, evaluations)
                 medians[i, j] = float(np.median(values)) if len(values) else np.nan
         return medians
+
+    def complete_medians(self, evaluations: int) -> Floats:
+        """The `medians` of the problems that all solvers have run."""
+        medians = self.medians(evaluations)
+        return np.asarray(medians[~np.isnan(medians).any(axis=1)])
 
 
 def read_scores(benchmark: Benchmark, folder: Path) -> BenchmarkScores:

@@ -71,8 +71,7 @@ def median_table(scores: BenchmarkScores, evaluations: int) -> MedianTable:
             low, median, high = (float(q) for q in np.quantile(v, (0.25, 0.5, 0.75)))
             spreads.append(ScoreSpread(len(v), median, low, high, j == best, best not in (None, j) and not worse[j]))
         rows.append((problem, tuple(spreads)))
-    medians = scores.medians(evaluations)
-    full = medians[~np.isnan(medians).any(axis=1)]
+    full = scores.complete_medians(evaluations)
     average = (np.nan,) * len(scores.solvers)
     if len(full) and len(scores.solvers) > 1:
         average = tuple(ranks(full).average.tolist())

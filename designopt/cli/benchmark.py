@@ -15,7 +15,7 @@ from designopt import plugin
 from designopt.cli.completion import studies
 from designopt.cli.exit import DONE, FAILURE_POLICY, INTERRUPTED, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.figure_files import figure_size_option, write_figures
-from designopt.cli.opening import allow_option, data_option, plugin_hint, plugin_option, refuse_python
+from designopt.cli.opening import plugin_hint, refuse_python, study_options
 from designopt.cli.separate import Tell, separately
 from designopt.cli.validate import LONGEST
 from designopt.counts import plural
@@ -48,9 +48,7 @@ if TYPE_CHECKING:
     "the second problem (repeatable).",
 )
 @figure_size_option
-@plugin_option
-@data_option
-@allow_option
+@study_options
 def benchmark(
     file: str,
     output: str | None,

@@ -41,7 +41,7 @@ def write_files(
     row = row_of(result, point)
     refuse_absent(result)
     model = result.problem.model
-    if not model.plugin.has_write_files:
+    if not model.plugin.has("write_files"):
         fail(f"error: the model '{model.plugin.name}' has no input files", WRONG_INPUT)
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

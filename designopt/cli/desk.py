@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from designopt.cli.exit import STORE, WRONG_INPUT, echo, fail
-from designopt.cli.opening import allow_option, data_option, declare, plugin_option
+from designopt.cli.opening import declare, study_options
 
 
 @click.command()
@@ -20,9 +20,7 @@ from designopt.cli.opening import allow_option, data_option, declare, plugin_opt
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on loopback [default: a free one].")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
-@plugin_option
-@data_option
-@allow_option
+@study_options
 def desk(
     folder: str,
     run: bool,

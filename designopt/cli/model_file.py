@@ -23,7 +23,7 @@ def reader(path: str) -> plugin.ModelPlugin | None:
         model = plugin.find("model", name)
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
-    return model if model.has_model_file else None
+    return model if model.has("file_table") and model.has("file_study") else None
 
 
 def table(model: plugin.ModelPlugin, path: str) -> str:

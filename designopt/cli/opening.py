@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -65,6 +65,11 @@ allow_option = click.option(
     callback=_permission,
     help="Allow the study to run this program, or the compiled code in this file of the study (repeatable).",
 )
+
+
+def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that evaluate: plugin files, data roots and allowed programs."""
+    return plugin_option(data_option(allow_option(command)))
 
 
 def refuse_python(file: str) -> None:

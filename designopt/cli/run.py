@@ -16,7 +16,7 @@ import click
 from designopt.cli.again import Way, again_options, rescore, start_of
 from designopt.cli.completion import stores, studies
 from designopt.cli.exit import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
-from designopt.cli.opening import allow_option, data_option, load_or_fail, plugin_option
+from designopt.cli.opening import load_or_fail, study_options
 from designopt.cli.report import write_exports, write_page
 from designopt.cli.separate import Tell, separately
 from designopt.cli.validate import LONGEST, set_option
@@ -105,9 +105,7 @@ budget_option = click.option(
 @again_options
 @budget_option
 @set_option
-@plugin_option
-@data_option
-@allow_option
+@study_options
 @_running
 def run(
     tell: Tell,
@@ -164,9 +162,7 @@ def run(
 @click.command()
 @click.argument("store", type=click.Path(), shell_complete=stores)
 @budget_option
-@plugin_option
-@data_option
-@allow_option
+@study_options
 @_running
 def resume(
     tell: Tell,

@@ -11,7 +11,7 @@ from designopt import plugin
 from designopt.cli.completion import plugins_and_stores
 from designopt.cli.exit import WRONG_INPUT, echo, fail
 from designopt.cli.model_file import reader, table
-from designopt.cli.opening import allow_option, data_option, declare, load_or_fail, open_result, plugin_option
+from designopt.cli.opening import declare, load_or_fail, open_result, study_options
 from designopt.cli.validate import set_option
 
 
@@ -43,9 +43,7 @@ from designopt.cli.validate import set_option
     help="STORE/POINT: write the input files of the design; with --evaluate all files of its evaluation.",
 )
 @set_option
-@plugin_option
-@data_option
-@allow_option
+@study_options
 def show(
     name: str,
     follow: bool,

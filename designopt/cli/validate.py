@@ -12,7 +12,7 @@ import click
 from designopt import plugin
 from designopt.cli.completion import studies
 from designopt.cli.exit import DONE, TRIAL_FAILED, WRONG_INPUT, echo, fail
-from designopt.cli.opening import allow_option, data_option, plugin_hint, plugin_option, refuse_python
+from designopt.cli.opening import plugin_hint, refuse_python, study_options
 from designopt.cli.separate import Tell, separately
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALU
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--try", "count", type=click.IntRange(min=0), default=0, help="Also evaluate COUNT designs here.")
 @set_option
-@plugin_option
-@data_option
-@allow_option
+@study_options
 def validate(files: tuple[str, ...], form: str, count: int, allow: tuple[str, ...], **options: Any) -> None:
     """Check study files.
 

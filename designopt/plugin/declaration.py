@@ -13,6 +13,7 @@ from designopt.plugin.discovery import register
 from designopt.plugin.kinds import (
     AggregationPlugin,
     ExportPlugin,
+    Method,
     ModelPlugin,
     ObjectivePlugin,
     Plugin,
@@ -20,9 +21,15 @@ from designopt.plugin.kinds import (
     SolverPlugin,
 )
 from designopt.plugin.signature import doc, keyword_settings, quantity, shape, source, typed_dict
-from designopt.plugin.values import Array, Fidelity, PluginError
+from designopt.plugin.values import Array, Fidelity, Field, PluginError
 
 T = TypeVar("T", bound=Callable[..., Any])
+
+#: Attributes of the class of a solver that are fields of its plugin.
+SOLVER_ATTRIBUTES = (
+    "needs_budget", "uses_start", "needs_objectives", "needs_parameters", "suits_parameters", "takes_designs",
+    "objectives",
+)  # fmt: skip
 
 
 def model(
@@ -98,7 +105,7 @@ def model(
         call, settings = shape(target)
         parameters = [p for p in inspect.signature(call).parameters.values() if p.name != "self"]
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        has = _optional_methods(target)
+        methods = _optional_methods(target)
         takes_rng = any(p.name == "rng" for p in positional)
         takes_prepared = any(p.name == "prepared" for p in positional)
         special = ["prepared"] * takes_prepared + ["rng"] * takes_rng
@@ -108,11 +115,12 @@ def model(
                 f"model '{name}': evaluate takes (design, scenario) or (design, scenario, arrays), followed by"
                 " 'prepared' and 'rng'"
             )
-        if takes_prepared != has("prepare_scenario"):
+        if takes_prepared != ("prepare_scenario" in methods):
             raise PluginError(
                 f"model '{name}': prepare_scenario(conditions) and the argument 'prepared' of evaluate need each other"
             )
-        if has("runs") and not (has("prepare") and "permission" in inspect.signature(target.prepare).parameters):  # type: ignore[attr-defined]
+        permits = "prepare" in methods and "permission" in inspect.signature(target.prepare).parameters  # type: ignore[attr-defined]
+        if "runs" in methods and not permits:
             raise PluginError(f"model '{name}': a class with runs() has prepare(permission)")
         for p in parameters:
             if inspect.isclass(target) and p.kind is p.KEYWORD_ONLY and (p.name == "rng" or p.default is p.empty):
@@ -124,7 +132,7 @@ def model(
         outputs = typed_dict(hints.get("return"))
         if isinstance(hints.get("return"), types.GenericAlias) and typing.get_origin(hints["return"]) is tuple:
             outputs = typed_dict(typing.get_args(hints["return"])[0])
-        if not outputs and not unchecked and not has("declares"):
+        if not outputs and not unchecked and "declares" not in methods:
             without = (
                 "" if inspect.isclass(target) else "; or leave out @model: a plain function has outputs without units"
             )
@@ -135,55 +143,37 @@ def model(
             raise PluginError(
                 f"model '{name}': output '{reserved_names[0]}': names that begin with 'd(' are reserved for derivatives"
             )
-        if not has("declares"):
+        if "declares" not in methods:
             check_sentences(name, outputs or {}, arrays or {})
         if unknown := [setting for setting in (fidelity.settings if fidelity else ()) if setting not in settings]:
             raise PluginError(f"model '{name}': fidelity names '{unknown[0]}', which is not a setting")
-        register(
+        return _register(
+            ModelPlugin,
+            name,
+            version,
             target,
-            ModelPlugin(
-                name,
-                version,
-                target,
-                settings,
-                doc(target),
-                source=source(target),
-                later_settings=_later_settings(target, settings, f"model '{name}'"),
-                inputs=typed_dict(hints.get(positional[0].name)),
-                conditions=typed_dict(hints.get(positional[1].name)),
-                outputs=outputs or {},
-                arrays=dict(arrays or {}),
-                takes_arrays=plain == 3,
-                takes_rng=takes_rng,
-                takes_prepared=takes_prepared,
-                has_batch=has("batch"),
-                batch_size=_batch_size(name, target, takes_rng) if has("batch") else 1,
-                has_gradient=has("gradient"),
-                has_prepare=has("prepare"),
-                has_check=has("check"),
-                has_check_space=has("check_space"),
-                has_check_scenario=has("check_scenario"),
-                has_remarks=has("remarks"),
-                has_study_remarks=has("study_remarks"),
-                has_design_remarks=has("design_remarks"),
-                has_baselines=has("baselines"),
-                has_trajectory_problem=has("trajectory_problem"),
-                takes_options=has("trajectory_problem") and not getattr(target, "own_options", False),
-                has_declares=has("declares"),
-                has_runs=has("runs"),
-                has_write_files=has("write_files"),
-                has_model_file=has("file_table") and has("file_study"),
-                fidelity=fidelity,
-            ),
+            settings,
+            later_settings=_later_settings(target, settings, f"model '{name}'"),
+            inputs=typed_dict(hints.get(positional[0].name)),
+            conditions=typed_dict(hints.get(positional[1].name)),
+            outputs=outputs or {},
+            arrays=dict(arrays or {}),
+            takes_arrays=plain == 3,
+            takes_rng=takes_rng,
+            takes_prepared=takes_prepared,
+            methods=methods,
+            batch_size=_batch_size(name, target, takes_rng) if "batch" in methods else 1,
+            takes_options="trajectory_problem" in methods and not getattr(target, "own_options", False),
+            fidelity=fidelity,
         )
-        return target
 
     return declare
 
 
-def _optional_methods(target: Callable[..., Any]) -> Callable[[str], bool]:
-    """A function that tests whether `target` is a class with the method of a given name."""
-    return lambda name: inspect.isclass(target) and callable(getattr(target, name, None))
+def _optional_methods(target: Callable[..., Any]) -> frozenset[Method]:
+    """The optional methods that `target` has, if it is a class."""
+    names: tuple[Method, ...] = typing.get_args(Method) if inspect.isclass(target) else ()
+    return frozenset(name for name in names if callable(getattr(target, name, None)))
 
 
 def _batch_size(name: str, target: Any, takes_rng: bool) -> int:
@@ -220,20 +210,10 @@ def objective(name: str, *, version: int) -> Callable[[T], T]:
             raise PluginError(
                 f"objective '{name}': annotate its return value: Annotated[float, Quantity(unit, meaning)]"
             )
-        register(
-            target,
-            ObjectivePlugin(
-                name,
-                version,
-                target,
-                keyword_settings(target),
-                doc(target),
-                needs=tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY),
-                unit=answer.unit,
-                source=source(target),
-            ),
+        needs = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
+        return _register(
+            ObjectivePlugin, name, version, target, keyword_settings(target), needs=needs, unit=answer.unit
         )
-        return target
 
     return declare
 
@@ -270,39 +250,22 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
         if not inspect.isclass(target) or not callable(getattr(target, "solve", None)):
             raise PluginError(f"solver '{name}': a solver is a class with solve(problem, evaluate, rng, start)")
         _, settings = shape(target)
-        has = _optional_methods(target)
-        objectives: Any = getattr(target, "objectives", "any")
-        if objectives not in ("one", "several", "any"):
+        attributes = {key: getattr(target, key) for key in SOLVER_ATTRIBUTES if hasattr(target, key)}
+        if (objectives := attributes.get("objectives", "any")) not in ("one", "several", "any"):
             raise PluginError(f"solver '{name}': 'objectives' must be 'one', 'several' or 'any', not {objectives!r}")
         wants, cheap = getattr(target, "wants_gradient", False), getattr(target, "wants_cheap", False)
-        register(
+        return _register(
+            SolverPlugin,
+            name,
+            version,
             target,
-            SolverPlugin(
-                name,
-                version,
-                target,
-                settings,
-                doc(target),
-                source=source(target),
-                later_settings=_later_settings(target, settings, f"solver '{name}'"),
-                needs_budget=bool(getattr(target, "needs_budget", False)),
-                uses_start=bool(getattr(target, "uses_start", True)),
-                needs_objectives=bool(getattr(target, "needs_objectives", True)),
-                needs_parameters=bool(getattr(target, "needs_parameters", True)),
-                suits_parameters=int(getattr(target, "suits_parameters", 1)),
-                takes_designs=bool(getattr(target, "takes_designs", False)),
-                objectives=objectives,
-                gradient=None if callable(wants) else bool(wants),
-                cheap=None if callable(cheap) else bool(cheap),
-                has_check=has("check"),
-                has_minimum_budget=has("minimum_budget"),
-                has_program=has("program"),
-                has_evaluation_options=has("evaluation_options"),
-                has_unit_sample=has("unit_sample"),
-                has_indices=has("indices"),
-            ),
+            settings,
+            later_settings=_later_settings(target, settings, f"solver '{name}'"),
+            methods=_optional_methods(target),
+            gradient=None if callable(wants) else bool(wants),
+            cheap=None if callable(cheap) else bool(cheap),
+            **attributes,
         )
-        return target
 
     return declare
 
@@ -346,9 +309,12 @@ def exporter(name: str, *, version: int, packages: tuple[str, ...] = (), extra: 
 
 
 def _declare(kind: Callable[..., Plugin], name: str, version: int, **options: Any) -> Callable[[T], T]:
-    def declare(target: T) -> T:
-        _, settings = shape(target)
-        register(target, kind(name, version, target, settings, doc(target), source=source(target), **options))
-        return target
+    return lambda target: _register(kind, name, version, target, shape(target)[1], **options)
 
-    return declare
+
+def _register(
+    kind: Callable[..., Plugin], name: str, version: int, target: T, settings: Mapping[str, Field], **options: Any
+) -> T:
+    """Register a plugin whose further fields are the `options`, and return its `target`."""
+    register(target, kind(name, version, target, settings, doc(target), source=source(target), **options))
+    return target

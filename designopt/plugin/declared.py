@@ -36,7 +36,7 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     exceptions.
     """
     plugin = use.plugin
-    if not plugin.has_declares:
+    if not plugin.has("declares"):
         return use
     declarations = (built if built is not None else use.build()).declares()
     if not isinstance(declarations, Declaration):

@@ -1,7 +1,7 @@
 """The kinds of plugins as types: declarations and optional capabilities.
 
-A capability is a field here, read once at declaration (see `designopt.plugin.declaration`); no other code inspects the
-plugin's class for it.
+A capability is a field here or one of the `methods`, read once at declaration (see `designopt.plugin.declaration`); no
+other code inspects the plugin's class for it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,13 @@ from designopt.plugin.values import Array, Fidelity, Field
 
 Kind = Literal["model", "objective", "solver", "aggregation", "report", "export"]
 
+#: Optional methods of the class of a model or a solver.
+Method = Literal[
+    "baselines", "batch", "check", "check_scenario", "check_space", "declares", "design_remarks", "evaluation_options",
+    "file_study", "file_table", "gradient", "indices", "minimum_budget", "prepare", "prepare_scenario", "program",
+    "remarks", "runs", "study_remarks", "trajectory_problem", "unit_sample", "write_files",
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Plugin:
@@ -23,7 +30,7 @@ class Plugin:
 
     `target` is the function or class; `settings` are its keyword-only arguments or annotated fields. A study that
     leaves the `later_settings` at their defaults keeps the keys from before their addition. `source` is the file of the
-    declaration, if any.
+    declaration, if any; `methods` are the optional ones of its class.
     """
 
     kind: ClassVar[Kind]
@@ -34,11 +41,16 @@ class Plugin:
     description: str
     source: Path | None = field(default=None, kw_only=True)
     later_settings: tuple[str, ...] = field(default=(), kw_only=True)
+    methods: frozenset[Method] = field(default=frozenset(), kw_only=True)
 
     @property
     def is_class(self) -> bool:
         """Whether it is a class: its settings are fields, and it may keep prepared data."""
         return inspect.isclass(self.target)
+
+    def has(self, method: Method) -> bool:
+        """Whether its class has an optional method."""
+        return method in self.methods
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """An instance of the class with `settings`, or the function with `settings` bound."""
@@ -53,12 +65,9 @@ class ModelPlugin(Plugin):
 
     `inputs` and `conditions` (names of design and scenario values) are ``None`` if any name is accepted.
     `batch_size` is the number of evaluations per call. `takes_prepared`: its class has
-    ``prepare_scenario(conditions)``, and its methods receive the result. `has_batch`, `has_gradient`,
-    `has_prepare`, `has_check`, `has_check_space`, `has_check_scenario`, `has_remarks`, `has_study_remarks`,
-    `has_design_remarks`, `has_baselines`, `has_trajectory_problem`, `has_declares`, `has_runs`, `has_write_files` and
-    `has_model_file` state the optional methods of its class. `takes_options`: its evaluations depend on the settings
-    of the study's programs (`solve_design`). `plots` are the parts of the report that it proposes. `fidelity` makes an
-    evaluation cheap. The plugin of a checked `Use` contains the declarations for its settings.
+    ``prepare_scenario(conditions)``, and its methods receive the result. `takes_options`: its evaluations depend on the
+    settings of the study's programs (`solve_design`). `plots` are the parts of the report that it proposes. `fidelity`
+    makes an evaluation cheap. The plugin of a checked `Use` contains the declarations for its settings.
     """
 
     kind = "model"
@@ -69,23 +78,8 @@ class ModelPlugin(Plugin):
     takes_arrays: bool = False
     takes_rng: bool = False
     takes_prepared: bool = False
-    has_batch: bool = False
     batch_size: int = 1
-    has_gradient: bool = False
-    has_prepare: bool = False
-    has_check: bool = False
-    has_check_space: bool = False
-    has_check_scenario: bool = False
-    has_remarks: bool = False
-    has_study_remarks: bool = False
-    has_design_remarks: bool = False
-    has_baselines: bool = False
-    has_trajectory_problem: bool = False
     takes_options: bool = False
-    has_declares: bool = False
-    has_runs: bool = False
-    has_write_files: bool = False
-    has_model_file: bool = False
     plots: tuple[str, ...] = ()
     fidelity: Fidelity | None = None
 
@@ -119,12 +113,11 @@ class SolverPlugin(Plugin):
 
     `needs_budget`: it never ends by itself. `uses_start`: it uses designs of an earlier stage. `needs_objectives`,
     `needs_parameters`: a study with no other solver must have some. `suits_parameters`: from this number of free
-    parameters on it is worth its designs. `takes_designs`: it evaluates the designs of its
-    settings `designs` and `table`. `objectives`: their number. `gradient`: it uses the model's derivatives; `cheap`: it
-    learns from cheap evaluations (`Fidelity`); both ``None`` if its settings decide. `has_check`, `has_minimum_budget`,
-    `has_program` (it solves trajectory problems instead of evaluating designs), `has_evaluation_options` (evaluations
-    share some of its settings), `has_unit_sample` (it can sample scenarios) and `has_indices` (sensitivity indices)
-    state the optional methods of its class.
+    parameters on it is worth its designs. `takes_designs`: it evaluates the designs of its settings `designs` and
+    `table`. `objectives`: their number. `gradient`: it uses the model's derivatives; `cheap`: it learns from cheap
+    evaluations (`Fidelity`); both ``None`` if its settings decide. Of its `methods`, ``program`` means that it solves
+    trajectory problems instead of evaluating designs, ``evaluation_options`` that evaluations share some of its
+    settings, ``unit_sample`` that it can sample scenarios, ``indices`` that it has sensitivity indices.
     """
 
     kind = "solver"
@@ -137,12 +130,6 @@ class SolverPlugin(Plugin):
     objectives: Literal["one", "several", "any"] = "any"
     gradient: bool | None = False
     cheap: bool | None = False
-    has_check: bool = False
-    has_minimum_budget: bool = False
-    has_program: bool = False
-    has_evaluation_options: bool = False
-    has_unit_sample: bool = False
-    has_indices: bool = False
 
     def wants_gradient(self, settings: Mapping[str, Any]) -> bool:
         """Whether it uses the model's derivatives with these settings."""
@@ -193,6 +180,12 @@ class Use(Generic[P_co]):
 
     plugin: P_co
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def all_settings(self) -> dict[str, Any]:
+        """The settings, completed by the defaults of the others."""
+        defaults = {name: f.default for name, f in self.plugin.settings.items() if not f.required}
+        return {**defaults, **self.settings}
 
     def build(self) -> Any:
         """`Plugin.build` with these settings."""

@@ -79,7 +79,7 @@ class Permission:
 
 def foreign_code(model: Use[ModelPlugin], built: Any = None) -> tuple[ForeignCode, ...]:
     """The programs and compiled files that `model` runs; `built` is an existing instance, if any."""
-    if not model.plugin.has_runs:
+    if not model.plugin.has("runs"):
         return ()
     return tuple((built if built is not None else model.build()).runs())
 
@@ -115,9 +115,9 @@ def permission_of(model: Use[ModelPlugin], permission: Permission, built: Any = 
 def ready_model(model: Use[ModelPlugin], permission: Permission) -> Any:
     """`model` with its settings, after its `prepare`, if it has one. Raises as `permission_of`."""
     built = model.build()
-    if model.plugin.has_runs:
+    if model.plugin.has("runs"):
         built.prepare(permission_of(model, permission, built))
-    elif model.plugin.has_prepare:
+    elif model.plugin.has("prepare"):
         built.prepare()
     return built
 

@@ -30,7 +30,7 @@ class Problem(Statement):
             objectives=study.objectives,
             constraints=study.constraints,
             figures=dict(study.figures),
-            gradients=study.model.plugin.has_gradient
+            gradients=study.model.plugin.has("gradient")
             and any(s.solver.plugin.wants_gradient(s.solver.settings) for s in study.stages),
             seed=study.seed if study.model.plugin.takes_rng else None,
             missing=study.missing,

@@ -51,17 +51,12 @@ def time_slider(
         {"label": label, "method": "animate", "args": [[str(i)], play(0, redraw=redraw) | {"fromcurrent": False}]}
         for i, label in enumerate(labels)
     ]
+    position = {"x": 0.3, "len": 0.7, "y": 0.0, "yanchor": "top", "pad": {"t": below, "b": 8}}
     return {
         "steps": steps,
-        **{
-            "x": 0.3,
-            "len": 0.7,
-            "y": 0.0,
-            "yanchor": "top",
-            "pad": {"t": below, "b": 8},
-            "ticklen": 0,
-            "minorticklen": 0,
-        },
+        **position,
+        "ticklen": 0,
+        "minorticklen": 0,
         "font": {"size": 1, "color": "rgba(0,0,0,0)"},
         "currentvalue": {"prefix": prefix, "font": {"size": 12, "color": "@ink"}, "xanchor": "right"},
     }

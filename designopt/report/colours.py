@@ -131,6 +131,23 @@ def bare_layout(**attributes: Any) -> dict[str, Any]:
     return layout(**{"showlegend": False, "margin": {"l": 64, "r": 24, "t": 36, "b": 56}, **attributes})
 
 
+def caption(text: str, x: float, y: float, **attributes: Any) -> dict[str, Any]:
+    """A Plotly annotation without an arrow, by default above and to the right of a point in shares of the figure."""
+    position = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+    return {"text": text, "showarrow": False, **position, **attributes}
+
+
+def level_line(y: float, **attributes: Any) -> dict[str, Any]:
+    """A Plotly shape: a line at height `y` across the whole figure; `line` has its look."""
+    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, **attributes}
+
+
+def upright_line(x: float, colour: str, dash: str, **attributes: Any) -> dict[str, Any]:
+    """A Plotly shape: a line at `x` over the whole height of the figure."""
+    line = {"color": colour, "width": 1, "dash": dash}
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": line, **attributes}
+
+
 #: Look of numbers in the cells of a map. Without a colour Plotly chooses a light or a dark one for each cell; an edge
 #: around them would not be printed.
 CELL_TEXT = {"weight": 600}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.report.animation import animation_frames, play_buttons, time_labels, time_slider
-from designopt.report.colours import STEP_COUNT, STEPS, axis, category, layout
+from designopt.report.colours import STEP_COUNT, STEPS, axis, category, layout, level_line
 
 #: Maximum number of frames of an animation, and maximum bytes of its coordinates: a larger one has fewer frames.
 FRAMES, BYTES = 200, 900_000
@@ -20,6 +20,8 @@ FRAMES, BYTES = 200, 900_000
 CAMERA = {"eye": {"x": 0.75, "y": -1.25, "z": 0.45}, "center": {"x": 0.0, "y": 0.0, "z": -0.08}}
 #: Length of the longest arrow, relative to the drawing.
 LONGEST = 0.25
+#: Look of the ground.
+FLOOR = {"color": "@muted", "width": 1.5}
 #: Ratio of the smallest to the largest extent up to which a motion is planar.
 FLAT = 1e-6
 #: Share of its largest extent along an axis up to which a drawing is flat at an instant.
@@ -62,6 +64,7 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
         motion, low, high = _projected(motion, axes), low[axes], high[axes]
         names = [names[k] for k in axes]
     spatial = len(low) == 3
+    floor = [] if motion.floor is None or spatial else [level_line(motion.floor, layer="below", line=FLOOR)]
     arrow = _arrow_scale(motion, float((high - low).max()))
     size = 7 * sum(len(column) for trace in _frame(motion, 0, arrow) for column in trace.values())
     frame_numbers = animation_frames(len(motion.time), min(FRAMES, max(2, BYTES // max(size, 1))))
@@ -80,28 +83,13 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
         ],
         "layout": layout(
             **_axes(ranges, names),
-            **({} if motion.floor is None or spatial else {"shapes": [_floor(motion.floor)]}),
+            **({"shapes": floor} if floor else {}),
             updatemenus=[play_buttons()],
             sliders=[time_slider(time_labels(times)) | {"active": still}],
             showlegend=len(motion.lines) + len(motion.forces) > 1,
             margin={"l": 0, "r": 0, "t": 40, "b": 20} if spatial else {"l": 60, "r": 20, "t": 40, "b": 20},
             meta={"times": [round(float(t), 6) for t in times]},
         ),
-    }
-
-
-def _floor(height: float) -> dict[str, Any]:
-    """A line across the whole figure."""
-    line = {"color": "@muted", "width": 1.5}
-    return {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": height,
-        "y1": height,
-        "layer": "below",
-        "line": line,
     }
 
 

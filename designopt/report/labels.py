@@ -25,7 +25,7 @@ from designopt.store.views.table import stated_constraints, stated_units
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.store.result import Result
-    from designopt.study.study import DesignVariable, Stage, StudyConstraint, Tolerance
+    from designopt.study.study import DesignVariable, Objective, Stage, StudyConstraint, Tolerance
 
 #: Limits of the significant digits of an answer from programs.
 LEAST_DIGITS, MOST_DIGITS = 2, 6
@@ -190,9 +190,20 @@ def parameter_label(p: DesignVariable) -> str:
     return with_unit(p.name, p.unit)
 
 
+def objective_label(o: Objective) -> str:
+    """The axis title of an objective: name, unit and direction."""
+    return f"{with_unit(o.name, o.unit)} ({o.direction})"
+
+
 def objective_labels(problem: Problem) -> list[str]:
-    """Axis titles of the objectives: name, unit and direction."""
-    return [f"{with_unit(o.name, o.unit)} ({o.direction})" for o in problem.objectives]
+    """The axis titles of the objectives."""
+    return list(map(objective_label, problem.objectives))
+
+
+def objective_amounts(objectives: Sequence[Objective], values: Floats) -> str:
+    """``mass 1.2 kg, stiffness 3.4 N/m``: `values` (m,) of objectives, to be minimised, in their own directions."""
+    pairs = zip(objectives, values, strict=True)
+    return ", ".join(f"{o.name} {number(o.sign * float(value))} {o.unit}".strip() for o, value in pairs)
 
 
 def objective_values(result: Result) -> Floats:

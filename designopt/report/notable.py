@@ -19,6 +19,7 @@ from designopt.plugin.calling import calling
 from designopt.printable import one_line
 from designopt.report.labels import design_names, display_scales, listed, number
 from designopt.report.no_design import first_sentences, most_frequent_end
+from designopt.report.traces import scenario_names
 from designopt.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def notable_without_choice(result: Result) -> list[str]:
 def remarks_on_recommended(result: Result) -> list[str]:
     """What the model says of the recommended design; nothing where a file that it needs is not there."""
     recommendation, plugin = result.recommended(), result.problem.model.plugin
-    if recommendation is None or not plugin.has_design_remarks:
+    if recommendation is None or not plugin.has("design_remarks"):
         return []
     in_model_units = result.stored or result
     design = in_model_units.problem.space.design(in_model_units.outcomes.X[recommendation[1]].tolist())
@@ -308,7 +309,7 @@ def _line(text_by_name: Mapping[str, str]) -> str:
 
 def _labels(result: Result) -> Mapping[tuple[int, int], str]:
     """Names of evaluations by design and scenario: of the one that there are several of, or both."""
-    designs, scenarios = design_names(result), [scenario.name for scenario in result.problem.scenarios]
+    designs, scenarios = design_names(result), scenario_names(result)
     alone = len(designs) == 1
     return {
         (i, s): scenario if alone else design if len(scenarios) == 1 else f"{scenario} ({design})"

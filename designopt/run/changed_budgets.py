@@ -75,7 +75,7 @@ def refuse_too_small(
     """Raises `BudgetError` of the store `path` for a `budget` below the minimum of its stage's solver."""
     for stage in study.stages:
         limit, plugin = budget.get(stage.name), stage.solver.plugin
-        if isinstance(limit, int) and plugin.has_minimum_budget:
+        if isinstance(limit, int) and plugin.has("minimum_budget"):
             least = int(stage.solver.build().minimum_budget(problem))
             if limit < least:
                 text = f"solver '{plugin.name}' of stage '{stage.name}' needs at least {least} designs, not {limit}"

@@ -221,7 +221,7 @@ class PlainLines:
         self._last_state = state
 
 
-class JsonLines:
+class JsonLines(SilentProgress):
     """One JSON object per line: ``{"progress": ...}`` or ``{"event": ..., "text": ...}``."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -235,9 +235,6 @@ class JsonLines:
         """Print an object with kind and text."""
         self._write({"event": kind, "text": text})
 
-    def close(self) -> None:
-        """No effect."""
-
     def _write(self, data: Mapping[str, Any]) -> None:
         _say(json.dumps(data), self._stream)
 
@@ -248,7 +245,7 @@ def in_notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
-class NotebookBar:
+class NotebookBar(SilentProgress):
     """A bar below the cell of a notebook, updated in place; its last state and the events stay with the notebook."""
 
     def __init__(self) -> None:
@@ -267,9 +264,6 @@ class NotebookBar:
         if kind != STOPPED:
             self._events.append(printable(event_text(kind, text)))
             self._show()
-
-    def close(self) -> None:
-        """No effect."""
 
     def _show(self) -> None:
         html = "".join(f"<div>{escape(text)}</div>" for text in self._events[-EVENTS:])

@@ -184,14 +184,12 @@ def _with_typed_path(typed_path: Path) -> Iterator[None]:
     absolute = typed_path.absolute()
     try:
         yield
-    except RunError as error:
+    except (RunError, PluginFailed) as error:
         error.args = tuple(str(text).replace(str(absolute), str(typed_path)) for text in error.args)
-        error.resume = error.resume.replace(str(absolute), str(typed_path))
-        if typed_path.absolute() == absolute:
-            error.path = typed_path
-        raise
-    except PluginFailed as error:
-        error.args = tuple(str(text).replace(str(absolute), str(typed_path)) for text in error.args)
+        if isinstance(error, RunError):
+            error.resume = error.resume.replace(str(absolute), str(typed_path))
+            if typed_path.absolute() == absolute:
+                error.path = typed_path
         raise
 
 

@@ -25,6 +25,7 @@ from designopt.store.disk.durable import write_durably
 from designopt.store.errors import StoreError, explain, reading
 from designopt.store.result import Result
 from designopt.study.language import units
+from designopt.study.language.checking.refusals import is_number
 from designopt.study.study import DesignVariable, Objective, StartFrom, StudyConstraint, StudyDefinition
 
 #: File of a store with the designs that its stages took from other stores.
@@ -232,7 +233,7 @@ def translate_with_rows(X: Floats, theirs: Space, ours: Space) -> tuple[Floats, 
 
 def _entry(p: DesignVariable, source_parameter: DesignVariable, value: Any) -> float:
     """The column entry of `p` for a `value` of the same parameter elsewhere; NaN if `p` does not admit it."""
-    numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+    numeric = is_number(value)
     number = units.Amount(float(value), source_parameter.unit).value_in(p.unit) if numeric else np.nan
     if p.kind in ("choice", "fixed"):
         matches = [i for i, choice in enumerate(p.values) if _is_equal(choice, value, number)]

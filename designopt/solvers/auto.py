@@ -38,8 +38,7 @@ class SolverChoice:
     def use(self) -> Use[Any]:
         """The solver with all its settings."""
         plugin = find("solver", self.name)
-        defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
-        return Use(plugin, {**defaults, **self.settings})
+        return Use(plugin, Use(plugin, self.settings).all_settings)
 
 
 @solver("auto", version=1)
@@ -54,7 +53,6 @@ class Auto:
     """
 
     needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
 
     evaluations: Annotated[
         int, Quantity("", "planned designs; default: those of the budget when the study is read", ge=1)
@@ -81,7 +79,7 @@ class Auto:
     def minimum_budget(self, problem: Problem) -> int:
         """The minimum budget of the chosen solver."""
         choice = self.choice(problem)
-        has = find("solver", choice.name).has_minimum_budget
+        has = find("solver", choice.name).has("minimum_budget")
         return int(choice.use.build().minimum_budget(problem)) if has else 0
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:

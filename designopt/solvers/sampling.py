@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, ClassVar, Literal, Protocol
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -35,6 +35,26 @@ MOST_DIMENSIONS = 21_201
 
 Samples = Annotated[int, Quantity("", "number of designs", ge=1, le=MOST_POINTS)]
 Scramble = Annotated[bool, Quantity("", "randomise the points within their strata")]
+
+
+class UnitSampler:
+    """A sampler of the unit cube, whose points are scaled to the box of search coordinates."""
+
+    needs_objectives: ClassVar[bool] = False
+    uses_start: ClassVar[bool] = False
+
+    def check(self, problem: Problem) -> None:
+        """Nothing: the sample has any number of points and parameters."""
+
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Floats:
+        """Points (samples, dimension) in [0, 1)."""
+        raise NotImplementedError
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Evaluate the whole sample in one batch."""
+        self.check(problem)
+        _refuse_start(start)
+        evaluate(problem.space.in_box(self.unit_sample(len(problem.space.free), rng)))
 
 
 @solver("full_factorial", version=1)
@@ -127,16 +147,13 @@ def _even_points(low: float, high: float, count: int) -> Floats:
 
 
 @solver("latin_hypercube", version=1)
-class LatinHypercube:
+class LatinHypercube(UnitSampler):
     """Latin hypercube sample: each parameter's range is divided into `samples` equal strata with one design in each.
 
     McKay, Beckman & Conover (1979), through ``scipy.stats.qmc``. `optimization` improves the uniformity in more than
     one dimension: ``random-cd`` exchanges coordinates to lower the centred discrepancy and keeps the strata; ``lloyd``
     moves the designs apart by their Voronoi cells (few parameters only) and loses the strata.
     """
-
-    needs_objectives: ClassVar[bool] = False
-    uses_start: ClassVar[bool] = False
 
     samples: Samples
     optimization: Annotated[
@@ -178,14 +195,9 @@ class LatinHypercube:
         )
         return _below_one(engine.random(self.samples))
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Evaluate the whole sample in one batch."""
-        self.check(problem)
-        _ask(self, problem, evaluate, rng, start)
-
 
 @solver("sobol", version=1)
-class Sobol:
+class Sobol(UnitSampler):
     """The first `samples` points of the Sobol' sequence, a low-discrepancy sequence for integrals and surrogates.
 
     Sobol' (1967) with the direction numbers of Joe & Kuo (2008) and Owen's scrambling, through ``scipy.stats.qmc``. The
@@ -193,9 +205,6 @@ class Sobol:
     number gives the beginning of the next larger balanced set: well spread, but not balanced. Without scrambling, the
     first point is the corner of lower bounds.
     """
-
-    needs_objectives: ClassVar[bool] = False
-    uses_start: ClassVar[bool] = False
 
     samples: Samples
     scramble: Scramble = True
@@ -211,14 +220,9 @@ class Sobol:
         # A full power of two, cut afterwards: `random(n)` gives the same points but warns for any other n.
         return np.asarray(engine.random_base2(math.ceil(math.log2(self.samples)))[: self.samples])
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Evaluate the whole sample in one batch."""
-        self.check(problem)
-        _ask(self, problem, evaluate, rng, start)
-
 
 @solver("halton", version=1)
-class Halton:
+class Halton(UnitSampler):
     """The first `samples` points of the Halton sequence: low discrepancy for any number of samples.
 
     Halton (1960): radical inverses of the index in the i-th prime base, scrambled by random permutations of the digits
@@ -226,9 +230,6 @@ class Halton:
     sample can grow by any number. Without scrambling it is poor beyond about six dimensions, and its first point is the
     corner of lower bounds.
     """
-
-    needs_objectives: ClassVar[bool] = False
-    uses_start: ClassVar[bool] = False
 
     samples: Samples
     scramble: Scramble = True
@@ -239,44 +240,20 @@ class Halton:
             scipy.stats.qmc.Halton(dimension, scramble=self.scramble, rng=_child(rng)).random(self.samples)
         )
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Evaluate the whole sample in one batch."""
-        _ask(self, problem, evaluate, rng, start)
-
 
 @solver("random", version=1)
-class Random:
+class Random(UnitSampler):
     """Independent, uniformly distributed designs: plain Monte Carlo sampling.
 
     The error of its mean over designs can be estimated, unlike that of the other samplers, which cover the space
     better.
     """
 
-    needs_objectives: ClassVar[bool] = False
-    uses_start: ClassVar[bool] = False
-
     samples: Samples
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Floats:
         """Points (samples, dimension) in [0, 1)."""
         return rng.random((self.samples, dimension))
-
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Evaluate the whole sample in one batch."""
-        _ask(self, problem, evaluate, rng, start)
-
-
-class _UnitSampler(Protocol):
-    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Floats: ...
-
-
-def _ask(
-    sampler: _UnitSampler, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes
-) -> None:
-    """Evaluate the sampler's points, scaled from the unit cube to the box of search coordinates."""
-    _refuse_start(start)
-    space = problem.space
-    evaluate(space.from_search(space.lower + (space.upper - space.lower) * sampler.unit_sample(len(space.free), rng)))
 
 
 def _below_one(U: Floats) -> Floats:

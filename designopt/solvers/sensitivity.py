@@ -111,8 +111,7 @@ class SobolIndices:
 
         d = len(problem.space.free)
         U = sobol.sample(_unit(d), self.base, calc_second_order=self.second_order, seed=_seed(rng))
-        space = problem.space
-        evaluate(space.from_search(space.lower + (space.upper - space.lower) * U))
+        evaluate(problem.space.in_box(U))
 
     def indices(self, problem: Problem, outcomes: Outcomes) -> Indices:
         """Indices from the outcomes of the whole sample in order (with repeats)."""

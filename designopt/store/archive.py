@@ -173,7 +173,7 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
         return file(item["name"], item["$file"])
     if "$plugin" in item:
         plugin = _plugin(item)
-        if isinstance(plugin, ModelPlugin) and plugin.has_declares:  # not called: its files may be missing
+        if isinstance(plugin, ModelPlugin) and plugin.has("declares"):  # not called: its files may be missing
             fields = _fields(item["outputs"])
             outputs = {name: plugin.outputs.get(name, field) for name, field in fields.items()}
             plots = tuple(item.get("plots", ()))
@@ -205,14 +205,12 @@ def encode_part(item: Any) -> Any:
         return {"$file": item.digest, "name": item.name}
     if isinstance(item, Use):
         p = item.plugin
-        declared_inputs = p.inputs if isinstance(p, ModelPlugin) and p.has_declares else None
+        declared_inputs = p.inputs if isinstance(p, ModelPlugin) and p.has("declares") else None
         return {
             "$plugin": p.kind,
             "name": p.name,
             "version": p.version,
-            "settings": encode_part(
-                {**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}
-            ),
+            "settings": encode_part(item.all_settings),
             "outputs": {name: _field(f) for name, f in p.outputs.items()} if isinstance(p, ModelPlugin) else {},
             **({"inputs": {name: _field(f) for name, f in declared_inputs.items()}} if declared_inputs else {}),
             "arrays": {n: dataclasses.asdict(a) for n, a in p.arrays.items()} if isinstance(p, ModelPlugin) else {},
@@ -238,7 +236,12 @@ def _abilities(use: Use[Plugin]) -> dict[str, Any]:
     if isinstance(p, ModelPlugin):
         cheap = p.fidelity
         fidelity = {"settings": cheap.settings, "cost": cheap.cost} if cheap else None
-        has = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient, "fidelity": fidelity, "plots": list(p.plots)}
+        has = {
+            "takes_rng": p.takes_rng,
+            "has_gradient": p.has("gradient"),
+            "fidelity": fidelity,
+            "plots": list(p.plots),
+        }
     elif isinstance(p, SolverPlugin):
         has = {"wants_gradient": p.wants_gradient(use.settings), "wants_cheap": p.wants_cheap(use.settings)}
     return {name: value for name, value in has.items() if value}
@@ -326,7 +329,8 @@ def _missing_plugin(item: Mapping[str, Any], reason: str) -> Plugin:
         "description": f"not available: {reason}",
     }
     if item["$plugin"] == "model":
-        has = {name: item.get(name, False) for name in ("takes_rng", "has_gradient")}
+        has: dict[str, Any] = {"takes_rng": item.get("takes_rng", False)}
+        has["methods"] = frozenset({"gradient"} if item.get("has_gradient") else ())
         fidelity = Fidelity(**item["fidelity"]) if "fidelity" in item else None
         return ModelPlugin(**about, outputs=_fields(item["outputs"]), arrays=_arrays(item), fidelity=fidelity, **has)
     if item["$plugin"] == "objective":

@@ -310,7 +310,7 @@ def _copy(files: Mapping[str, InputFile], folder: Path) -> None:
             pass
 
 
-def _declared_in(study: StudyDefinition, path: Path) -> list[str]:
+def _declared_in(study: StudyDefinition) -> list[str]:
     """The files in which this process declared uninstalled plugins of `study`, for the resume command: a run from
     Python has no `--plugin`."""
     uses = [study.model, *study.figures.values(), *study.judging]
@@ -328,7 +328,7 @@ def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
         "digest": problem.digest,
         "problem": problem.canonical(),
         "study": archive.encode(study),
-        "declared_in": _declared_in(study, path),
+        "declared_in": _declared_in(study),
         "working_folder": os.path.relpath(Path.cwd(), path),
     }
     data["study_digest"] = _digest(data["study"])

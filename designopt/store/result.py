@@ -451,6 +451,12 @@ class Result:
             return [{**row, "versions": json.loads(row["versions"] or "{}")} for row in self._records("session")]
 
     @property
+    def elapsed(self) -> float | None:
+        """Elapsed time of all completed sessions (s); None without one."""
+        spans = [s["ended"] - s["started"] for s in self.sessions if s.get("started") and s.get("ended")]
+        return float(sum(spans)) if spans else None
+
+    @property
     def ended(self) -> str:
         """The reason for the end of the last session: done, interrupted, failure policy, error; "not ended" while it
         runs."""

@@ -194,7 +194,7 @@ def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefiniti
     part: Part | None = values.get("model")
     plugin = None if part is None else ctx.plugin(ModelPlugin, part, ("model",))
     model = None if plugin is None or part is None else ctx.settings(plugin, part, ("model",))
-    if plugin is not None and plugin.has_declares:  # its declarations depend on its settings
+    if plugin is not None and plugin.has("declares"):  # its declarations depend on its settings
         plugin = None if model is None else model.plugin
     names = study_sections.mapping("space")
     meanings = space_.with_probable_names(names, plugin)
@@ -296,7 +296,7 @@ def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefiniti
 
 def _evaluation_options(model: Use[ModelPlugin], stages: Sequence[Stage]) -> Mapping[str, Any]:
     """Settings of the last solver of programs for the evaluations of `model`."""
-    solvers = [stage.solver for stage in stages if stage.solver.plugin.has_evaluation_options]
+    solvers = [stage.solver for stage in stages if stage.solver.plugin.has("evaluation_options")]
     return solvers[-1].build().evaluation_options() if solvers and model.plugin.takes_options else {}
 
 

@@ -81,7 +81,7 @@ def inputs_at_defaults(study: StudyDefinition) -> str:
 
 def study_remarks(study: StudyDefinition) -> list[str]:
     """The model's remarks on what the study varies and judges."""
-    if not study.model.plugin.has_study_remarks:
+    if not study.model.plugin.has("study_remarks"):
         return []
     free = [p.name for p in study.space if p.kind != "fixed"]
     expressions = [o.expression for o in study.objectives] + [c.expression for c in study.constraints]
@@ -128,7 +128,7 @@ def model_remarks(study: StudyDefinition) -> list[str]:
 
     Files that are not at hand, or that are unusable by now, have none.
     """
-    if not study.model.plugin.has_remarks:
+    if not study.model.plugin.has("remarks"):
         return []
     scenarios: dict[str, list[str]] = {}
     model = study.model.build()

@@ -95,7 +95,7 @@ def _check_batch(
     refused: Sequence[Any],
 ) -> None:
     """Several designs in one call, rejected ones among them, against single evaluations."""
-    if not plugin.has_batch:
+    if not plugin.has("batch"):
         return
     array_names = (frozenset(plugin.arrays),) if plugin.takes_arrays else ()
     calls = [*zip(cases, expected_answers, strict=True), *(((bad, cases[0][1]), None) for bad in refused)]
@@ -127,7 +127,7 @@ def _check_gradient(
     plugin: ModelPlugin, model: Any, case: tuple[Any, Any], outputs: Mapping[str, Any], tolerance: float
 ) -> None:
     """The derivatives of the model against differences of its outputs."""
-    if not plugin.has_gradient:
+    if not plugin.has("gradient"):
         return
     design, scenario = case
     case_text = f"for design {dict(design)} in scenario {dict(scenario)}"

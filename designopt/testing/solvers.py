@@ -64,7 +64,7 @@ def _problems(use: Use[SolverPlugin], name: str) -> list[Problem]:
     accepted_names, reasons = [], []
     for problem in itertools.chain.from_iterable(map(conformance_problems, counts)):
         try:
-            if use.plugin.has_check:
+            if use.plugin.has("check"):
                 use.build().check(problem)
         except InvalidSetting as error:
             reasons.append(str(error))
@@ -77,7 +77,7 @@ def _problems(use: Use[SolverPlugin], name: str) -> list[Problem]:
 
 def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int) -> None:
     solver = use.build()
-    if use.plugin.has_minimum_budget:
+    if use.plugin.has("minimum_budget"):
         least = solver.minimum_budget(problem)
         if not isinstance(least, int) or least < 1:
             raise AssertionError(f"{name}: minimum_budget gives {least!r}; it must be an integer of at least 1")
@@ -106,9 +106,8 @@ def _global_states() -> str:
 
 def _check_start(name: str, use: Use[SolverPlugin], problem: Problem, budget: int) -> None:
     """Designs of an earlier stage, failed ones included, are accepted and affect only the subsequent search."""
-    space = problem.space
-    U = np.random.default_rng(2).random((12, len(space.free)))
-    start = InProcess(problem).outcomes(space.from_search(space.lower + (space.upper - space.lower) * U))
+    U = np.random.default_rng(2).random((12, len(problem.space.free)))
+    start = InProcess(problem).outcomes(problem.space.in_box(U))
     first, second = (_designs(name, use.build(), problem, budget // 2, start=start)[0] for _ in range(2))
     if not np.array_equal(first, second):
         raise AssertionError(f"{name} asked for other designs although its generator and start were equal")

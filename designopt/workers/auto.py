@@ -66,7 +66,7 @@ def executor_for(
             return connect(delivery, execution, path, insecure=insecure, folder=folder)
 
         # The end of a worker is the end of a hanging evaluation and of the programs of the model.
-        needs_workers = execution.timeout is not None or study.model.plugin.has_runs
+        needs_workers = execution.timeout is not None or study.model.plugin.has("runs")
         count = local_workers(execution)
         safe = _is_local(execution) and can_fork() and allows_files(count)
         if needs_workers or not safe or evaluations < LEAST:
@@ -78,10 +78,10 @@ def executor_for(
         return StartingWorkers(starter, connected, count)
 
     def serial() -> Serial:
-        return Serial(evaluator, ending_with_this_process() if study.model.plugin.has_runs else None)
+        return Serial(evaluator, ending_with_this_process() if study.model.plugin.has("runs") else None)
 
     def start(evaluations: int) -> Executor:
-        needs_dask = execution.executor != "auto" or execution.timeout is not None or study.model.plugin.has_runs
+        needs_dask = execution.executor != "auto" or execution.timeout is not None or study.model.plugin.has("runs")
         if execution.executor == "serial":
             return serial()
         if needs_dask or execution.scheduler != "local" or execution.cluster is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import report_part
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, caption, category, layout
 from designopt.report.designs import Arrays, Plot, line, motion_section, poses
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
@@ -75,9 +75,7 @@ def _muscles(arrays: Arrays) -> Plot:
         title = "time [s]" if row == _ROWS - 1 else ""
         axes[f"xaxis{suffix}"] = axis(title, domain=[left, left + 0.44], anchor=f"y{suffix}")
         axes[f"yaxis{suffix}"] = axis("", domain=[upper - 0.24, upper], anchor=f"x{suffix}", range=[0.0, top])
-        words = {"text": muscle.name.replace("_", " "), "showarrow": False, "font": {"size": 12}}
-        position = {"x": left, "y": upper, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
-        annotations.append({**words, **position})
+        annotations.append(caption(muscle.name.replace("_", " "), left, upper, font={"size": 12}))
     return {"data": data, "layout": layout(**axes, annotations=annotations)}
 
 

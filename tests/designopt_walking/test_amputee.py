@@ -197,7 +197,7 @@ def test_the_solver_collocation_takes_device_and_walk_with_limits_on_the_asymmet
         solver={"use": "collocation", "scheme": "hermite_simpson", "midpoint_control": "linear", "intervals": 12},
         execution={"executor": "serial"},
     )
-    assert study.definition.stages[0].solver.plugin.has_program
+    assert study.definition.stages[0].solver.plugin.has("program")
 
 
 FIXED = {"knee_stiffness": 15.0, "knee_damping": 2.0, "ankle_stiffness": 400.0}

@@ -165,7 +165,7 @@ def test_a_plugin_holds_each_declaration_once():
     assert {n: s.default for n, s in plugin.settings.items()} == {"weight": 4.0, "duration": 2.0, "rtol": 1e-11}
     assert list(plugin.outputs) == ["action", "cost", "fastest", "lowest", "highest", "passing", "far"]
     assert list(plugin.arrays) == ["time", "position", "speed", "potential"]
-    assert (plugin.has_gradient, plugin.has_trajectory_problem) == (True, True)
+    assert (plugin.has("gradient"), plugin.has("trajectory_problem")) == (True, True)
 
 
 @motion("test_pendulum", version=1)

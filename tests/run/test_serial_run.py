@@ -415,7 +415,7 @@ def test_arrays_of_the_front_are_made_at_the_end_and_follow_it(tmp_path):
 
 def test_a_model_that_answers_differently_is_noticed(tmp_path):
     wave = use("model", "wave").plugin
-    drifting = dataclasses.replace(wave, target=_Drifting, has_prepare=False)
+    drifting = dataclasses.replace(wave, target=_Drifting, methods=wave.methods - {"prepare"})
     study = make_study(
         "wave", minimize=("square",), names=("a",), stages=(listed([1.0]),),
         execution={"executor": "serial", "arrays": {"signal": "front"}},

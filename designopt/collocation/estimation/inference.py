@@ -29,7 +29,7 @@ from designopt.collocation.solution.solution import Solution
 from designopt.collocation.solve.solve import solve
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
-from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends
 from designopt.collocation.transcription.boxes import ProgramBounds
@@ -97,7 +97,7 @@ def inference(
     rows = np.asarray(transcription.constraints(optimum.iterate.x, bounds.parameters), float).ravel()
     kkt = Kkt(transcription, bounds, optimum.iterate, active_set(transcription, bounds, optimum.iterate, rows))
     x = transcription.shift + transcription.scale * optimum.iterate.x
-    parts = [_residuals(transcription, bounds, i, phase, names, x) for i, phase, names, _ in measured_phases(problem)]
+    parts = [_residuals(transcription, bounds, i, names, x) for i, _, names, _ in measured_phases(problem)]
     jacobian = scipy.sparse.vstack([part for part, _ in parts]).tocsr()
     values = np.concatenate([value for _, value in parts])
     jacobian = jacobian[_weight_mask(problem)]
@@ -106,7 +106,7 @@ def inference(
         doubts.append("the active constraints are not independent: there are no intervals")
     elif fisher is None:
         doubts.append("there are too many unknown inputs to tell which are determined")
-    root = _root(transcription, bounds, kkt, jacobian, fisher, pure=_is_misfit(problem, transcription, bounds, x))
+    root = _root(transcription, kkt, jacobian, fisher, pure=_is_misfit(problem, transcription, bounds, x))
     if root is None:
         doubts.append("the cost does not determine all variables: there are no intervals")
         root = np.full((len(x), 1), np.nan)
@@ -132,7 +132,6 @@ def _residuals(
     transcription: Transcription,
     bounds: ProgramBounds,
     i: int,
-    phase: Phase,
     residuals: MeasurementResiduals,
     x: Floats,
 ) -> tuple[Any, Floats]:
@@ -197,13 +196,7 @@ def _is_misfit(problem: TrajectoryProblem, transcription: Transcription, bounds:
 
 
 def _root(
-    transcription: Transcription,
-    bounds: ProgramBounds,
-    kkt: Kkt,
-    jacobian: Any,
-    information: Information | None,
-    *,
-    pure: bool,
+    transcription: Transcription, kkt: Kkt, jacobian: Any, information: Information | None, *, pure: bool
 ) -> Floats | None:
     """A matrix (n, r) whose product with its transpose is the covariance of all scaled variables."""
     if pure:

@@ -58,31 +58,23 @@ def sparsity(transcription: Transcription) -> Sparsity:
     """The patterns of a program: rows in blocks, phase after phase, columns in the order of time."""
     columns = _columns(transcription)
     J, H = transcription.jacobian.sparsity_out(1), transcription.hessian.sparsity_out(transcription.hessian.n_out() - 1)
-    upper = np.array(H.row(), np.int64), np.array(H.get_col(), np.int64)
+    upper = np.array(H.get_triplet(), np.int64)
     off = upper[0] != upper[1]
-    row, column = (np.concatenate([a, b[off]]) for a, b in (upper, upper[::-1]))
-    return Sparsity(
-        _pattern(
-            J.size1(),
-            J.size2(),
-            np.array(J.row(), np.int64),
-            np.array(J.get_col(), np.int64),
-            _rows(transcription),
-            columns,
-        ),
-        _pattern(H.size1(), H.size2(), row, column, columns, columns),
-    )
+    jacobian = _pattern(J.shape, np.array(J.get_triplet(), np.int64), _rows(transcription), columns)
+    both_triangles = np.concatenate([upper, upper[::-1, off]], axis=1)
+    return Sparsity(jacobian, _pattern(H.shape, both_triangles, columns, columns))
 
 
 def _pattern(
-    rows: int, columns: int, row: Counts, column: Counts, row_names: Iterable[tuple[str, int]],
+    shape: tuple[int, int], positions: Counts, row_names: Iterable[tuple[str, int]],
     column_names: Iterable[tuple[str, int]],
 ) -> Pattern:  # fmt: skip
-    sides = min(rows, CELLS), min(columns, CELLS)
+    """The pattern of the nonzeros at `positions` (2, n), rows and columns."""
+    sides = min(shape[0], CELLS), min(shape[1], CELLS)
     counts = np.zeros((max(sides[0], 1), max(sides[1], 1)), np.int64)
-    if len(row):
-        np.add.at(counts, (row * sides[0] // rows, column * sides[1] // columns), 1)
-    return Pattern((rows, columns), len(row), counts, tuple(row_names), tuple(column_names))
+    if positions.size:
+        np.add.at(counts, tuple(positions[k] * sides[k] // shape[k] for k in (0, 1)), 1)
+    return Pattern(shape, positions.shape[1], counts, tuple(row_names), tuple(column_names))
 
 
 def _rows(transcription: Transcription) -> list[tuple[str, int]]:

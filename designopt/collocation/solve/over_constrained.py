@@ -36,13 +36,12 @@ def over_constrained(problem: TrajectoryProblem, bounds: ProgramBounds) -> str:
     return f"{text} Suspect: {'; '.join(suspects)}." if suspects else text
 
 
-def without_idle_rows(transcription: Transcription, bounds: ProgramBounds, x: Floats, rows: Floats) -> ProgramBounds:
+def without_idle_rows(transcription: Transcription, bounds: ProgramBounds, rows: Floats) -> ProgramBounds:
     """`bounds` without limits of rows that hold for all values of the free variables, such as those of fixed controls.
 
-    `rows` (m,) are the scaled constraints at the scaled variables `x`.
+    `rows` (m,) are the scaled constraints at variables within their limits.
     """
-    sparsity = transcription.jacobian.sparsity_out(1)
-    entry_rows, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
+    entry_rows, columns = np.array(transcription.jacobian.sparsity_out(1).get_triplet(), np.int64)
     free = bounds.low < bounds.high
     has_free_entry = np.bincount(entry_rows[free[columns]], minlength=len(rows)) > 0
     holds = (

@@ -330,7 +330,7 @@ class Program:
         active_bounds, remark = bounds, ""
         if bounds.equality_count > bounds.free_count:
             x = np.clip(x, *self._solver.transcription.box(bounds))
-            active_bounds = without_idle_rows(transcription, bounds, x, self._solver.rows(x, bounds))
+            active_bounds = without_idle_rows(transcription, bounds, self._solver.rows(x, bounds))
             remark = over_constrained(variant.problem, active_bounds)
         arcs: tuple[Arc, ...] = ()
         if remark:

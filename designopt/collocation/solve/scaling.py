@@ -111,8 +111,7 @@ def conditioning(transcription: Transcription, x: Floats, parameters: Floats) ->
 
 def _conditioning(transcription: Transcription, matrix: Any, *, by_name: bool = False) -> Conditioning:
     sizes = np.abs(np.array(matrix.nonzeros(), float))
-    sparsity = matrix.sparsity()
-    rows, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
+    rows, columns = np.array(matrix.sparsity().get_triplet(), np.int64)
     is_counted = np.isfinite(sizes) & (sizes > 0.0)
     if not is_counted.any():
         return Conditioning(np.nan, np.nan)

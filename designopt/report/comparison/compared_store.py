@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt import decision
 from designopt.arrays import Floats
-from designopt.lazy import moocore
 from designopt.store.result import Result
 
 
@@ -27,7 +27,5 @@ class ComparedStore:
         if not len(rows) or not self.objectives.shape[1]:
             return rows[:0]
         F = self.objectives[rows]
-        if F.shape[1] == 1:
-            return rows[[int(np.argmin(F[:, 0]))]]
-        keep = moocore.is_nondominated(F, keep_weakly=False)
+        keep = decision.nondominated(F)
         return np.asarray(rows[keep][np.lexsort(F[keep].T[::-1])])

@@ -13,6 +13,7 @@ from designopt.report.labels import listed, number
 from designopt.report.parts.answer.problem import limit_text, range_text, short_text, value_text
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
+from designopt.study.language.checking.refusals import is_number
 from designopt.study.stated_units import in_stated_units
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
@@ -47,7 +48,7 @@ def _use(role: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
         return
     if a.plugin.version != b.plugin.version:
         yield f"{role} {b.plugin.name} in version {b.plugin.version} instead of {a.plugin.version}"
-    new_settings, old_settings = settings_of(b), settings_of(a)
+    new_settings, old_settings = b.all_settings, a.all_settings
     for name in [*old_settings, *(n for n in new_settings if n not in old_settings)]:
         new, old = new_settings.get(name), old_settings.get(name)
         if plain(new) == plain(old):
@@ -65,8 +66,7 @@ def _use(role: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
 
 
 def _with_unit(value: Any, unit: str) -> str:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return f"{_as_text(value)} {unit}" if is_number and unit else _as_text(value)
+    return f"{_as_text(value)} {unit}" if is_number(value) and unit else _as_text(value)
 
 
 def _files(value: Any) -> list[InputFile]:
@@ -100,10 +100,6 @@ def _settings_text(study: StudyDefinition) -> str:
 def _as_text(value: Any) -> str:
     """A setting; a file with the beginning of its digest, because the name may be the same."""
     return f"{value.name} ({value.digest[:8]})" if isinstance(value, InputFile) else short_text(value)
-
-
-def settings_of(use: Use[Plugin]) -> dict[str, Any]:
-    return {**{n: f.default for n, f in use.plugin.settings.items() if not f.required}, **use.settings}
 
 
 def _space(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:

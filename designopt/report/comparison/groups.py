@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from designopt.report.comparison.compared_store import ComparedStore
-from designopt.report.comparison.differences import differences, range_of, score_of, settings_of
+from designopt.report.comparison.differences import differences, range_of, score_of
 from designopt.report.labels import number
 from designopt.report.parts.answer.problem import value_text
 from designopt.store.views.table import stated_constraints
@@ -68,12 +68,12 @@ def _facts(study: StudyDefinition) -> Mapping[str, str]:
     stages = [stage for stage in study.stages if not stage.baseline]
     facts = {"solvers": " + ".join(stage.solver.plugin.name for stage in stages)}
     for stage in stages:
-        for key, value in settings_of(stage.solver).items():
+        for key, value in stage.solver.all_settings.items():
             facts[f"{stage.name}.{key}"] = f"{key} {value_text(value)}"
         if stage.budget.evaluations is not None:
             facts[f"{stage.name}: budget"] = f"{number(stage.budget.evaluations)} designs"
     facts["model"] = study.model.plugin.name
-    facts |= {f"model.{key}": f"{key} {value_text(value)}" for key, value in settings_of(study.model).items()}
+    facts |= {f"model.{key}": f"{key} {value_text(value)}" for key, value in study.model.all_settings.items()}
     facts |= {f"space.{p.name}": f"{p.name} {range_of(p)}" for p in in_stated_units(study).space}
     in_scenarios = len(study.scenarios) > 1
     facts |= {f"objective {o.name}": score_of(o, in_scenarios) for o in study.objectives}

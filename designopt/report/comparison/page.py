@@ -26,7 +26,8 @@ from designopt.report.labels import (
     chosen_once,
     duration,
     listed,
-    number,
+    objective_amounts,
+    objective_label,
     objective_values,
     plain,
     thinned,
@@ -38,6 +39,7 @@ from designopt.report.section import Figure, Section, Table, with_a_value
 from designopt.report.terminal import unfinished
 from designopt.report.traces import above, beside, trace
 from designopt.store.result import Result
+from designopt.store.views.volume import volumes_after
 from designopt.study.language import units
 
 if TYPE_CHECKING:
@@ -168,7 +170,7 @@ def _overview(entries: list[ComparedStore], notes: list[str]) -> Section:
                 failures,
                 len(e.front) if e.result.problem.objectives else "",
                 duration(computing_time(r)),
-                _elapsed_time(r),
+                "–" if r.elapsed is None else duration(r.elapsed),
                 r.ended,
             )
         )
@@ -194,12 +196,6 @@ def _overview(entries: list[ComparedStore], notes: list[str]) -> Section:
     )
 
 
-def _elapsed_time(result: Result) -> str:
-    """Elapsed time of all completed sessions (s)."""
-    spans = [s["ended"] - s["started"] for s in result.sessions if s.get("started") and s.get("ended")]
-    return duration(float(sum(spans))) if spans else "–"
-
-
 def _differences(entries: list[ComparedStore]) -> Section:
     """Differences between the problems, in words: each store against the first."""
     findings = []
@@ -220,8 +216,7 @@ def _reference(
     if points[0] and all(g == points[0] for g in points) and set(names) <= set(points[0]):
         return np.array([o.sign * points[0][name] for name, o in zip(names, objectives, strict=True)])
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
-    worst, span = F.max(axis=0), np.ptp(F, axis=0)
-    return np.asarray(worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0)))
+    return decision.beyond(F.max(axis=0), np.ptp(F, axis=0))
 
 
 def _scores(entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Scores:
@@ -264,10 +259,7 @@ def _fronts(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
                 ),
             )
         )
-        at = ", ".join(
-            f"{o.name} {number(o.sign * float(r))} {o.unit}".strip() for o, r in zip(objectives, reference, strict=True)
-        )
-        notes.append(f"Reference point: {at}.")
+        notes.append(f"Reference point: {objective_amounts(objectives, reference)}.")
         order = np.argsort(volumes)[::-1]
         if best > 0.0:
             first, second = entries[order[0]], entries[order[1]]
@@ -300,7 +292,7 @@ def _planes(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
     """Every pair of the common objectives, one colour and symbol for each store."""
     m = min(len(objectives), PAIRED)
     across, down = beside(m - 1, 0.08), above(m - 1, 0.08)
-    labels = [plain(f"{with_unit(o.name, o.unit)} ({o.direction})") for o in objectives]
+    labels = [plain(objective_label(o)) for o in objectives]
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     for k, (x, y) in enumerate(combinations(range(m), 2), start=1):
@@ -331,21 +323,6 @@ def _scale(entries: list[ComparedStore], reference: Floats, fronts: list[NDArray
     return decision.hypervolume(F, reference) or 1.0
 
 
-def _history(entry: ComparedStore, design_counts: NDArray[np.intp], reference: Floats) -> Floats:
-    """Hypervolume after each of some numbers of designs."""
-    feasible = entry.result.outcomes.feasible
-    archive = np.empty((0, len(reference)))
-    volumes, start = [], 0
-    for row in design_counts.tolist():
-        new = entry.objectives[start:row][feasible[start:row]]
-        archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
-        if len(archive):
-            archive = archive[moocore.is_nondominated(archive, keep_weakly=False)]
-        volumes.append(decision.hypervolume(archive, reference))
-        start = row
-    return np.array(volumes)
-
-
 def _convergence(entries: list[ComparedStore], reference: Floats, scale: float) -> Figure:
     """Hypervolume with the common reference over the requested designs; of several runs of a search the median."""
     data = []
@@ -353,7 +330,12 @@ def _convergence(entries: list[ComparedStore], reference: Floats, scale: float) 
     for i, group in enumerate([*groups, *repeats]):
         n = max(len(e.objectives) for e in group.entries)
         design_counts = np.unique(np.linspace(1, n, PLACES).astype(int)) if n else np.zeros(0, dtype=int)
-        histories = np.array([_history(e, design_counts, reference) / scale for e in group.entries])
+        histories = np.array(
+            [
+                volumes_after(design_counts, e.objectives, e.result.outcomes.feasible, reference) / scale
+                for e in group.entries
+            ]
+        )
         if len(histories) > 1:
             data += median_with_band(design_counts.tolist(), histories, group.label, i)
             continue
@@ -384,7 +366,7 @@ def _chosen_designs(entries: list[ComparedStore], objectives: tuple[Objective, .
             limits = "met" if result.outcomes.feasible[row] else "violated"
             limit_cells = [limits] if limited_stores else []
             rows.append((e.label, label, row, *aims, *limit_cells, *(parameter_values.get(p, "–") for p in parameters)))
-    head = ("store", "chosen as", "design", *(f"{with_unit(o.name, o.unit)} ({o.direction})" for o in objectives))
+    head = ("store", "chosen as", "design", *map(objective_label, objectives))
     head += ("its limits",) if limited_stores else ()
     if not rows:
         return Section("Chosen designs", introduction="No store has a design within its limits.")

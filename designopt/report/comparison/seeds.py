@@ -21,7 +21,7 @@ from designopt.lazy import moocore, scipy
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.comparison.groups import RunGroup, run_groups
-from designopt.report.labels import listed, number, plain, with_unit
+from designopt.report.labels import listed, number, objective_label, plain
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import trace
 from designopt.study.study import Objective
@@ -174,7 +174,7 @@ def _attainment(groups: list[RunGroup], objectives: Sequence[Objective]) -> Figu
             hover = f"{name}<br>%{{x:.5~g}}, %{{y:.5~g}}"
             x, y = signs[0] * points[:, 0], signs[1] * points[:, 1]
             data.append(trace(x, y, name, line=stair, hover=hover, legendgroup=str(i)))
-    labels = [plain(f"{with_unit(o.name, o.unit)} ({o.direction})") for o in objectives]
+    labels = [plain(objective_label(o)) for o in objectives]
     axes = {"xaxis": axis(labels[0]), "yaxis": axis(labels[1])}
     return Figure(
         "Attainment surfaces",

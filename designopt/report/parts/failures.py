@@ -18,6 +18,7 @@ from designopt.report.labels import hover, number, parameter_label, plain, statu
 from designopt.report.no_design import without_number
 from designopt.report.parts.designs.map import scale_of
 from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import trace
 from designopt.store.result import Result
 
 #: Maximum number of drawn designs of each class.
@@ -111,12 +112,10 @@ def _counts(result: Result, evaluations: Iterable[Sequence[int]]) -> dict[tuple[
 def _printed_output(result: Result, failed: NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
     """The output that external programs printed before the first failure of each class and reason: messages of several
     lines, except tracebacks."""
-    keys = set()
+    first_of: dict[tuple[str, str], tuple[int, int]] = {}
     for i, s in np.argwhere(failed).tolist():
-        key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
-        if key in keys:
-            continue
-        keys.add(key)
+        first_of.setdefault((str(result.status[i, s]), str(result.reason[i, s] or "")), (i, s))
+    for key, (i, s) in first_of.items():
         message = result.message(i, s).strip()
         if "\n" in message and not message.startswith("Traceback"):
             yield f"Design {i}: {': '.join(filter(None, key))}, with what was printed", message
@@ -170,17 +169,11 @@ def _positions(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
         thin |= len(rows) < len(every)
         if len(rows):
             designs[len(data)] = rows
+            heights = X[rows, y] if y != x else failed[rows].astype(float)
             data.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": f"{name} ({len(every)})",
-                    "x": X[rows, x],
-                    "y": X[rows, y] if y != x else failed[rows].astype(float),
-                    "marker": marker,
-                    "hovertemplate": f"<b>{name}</b><br>" + hover(result, figures=False),
-                }
-            )
+                trace(X[rows, x], heights, f"{name} ({len(every)})", mode="markers", marker=marker,
+                      hover=f"<b>{name}</b><br>" + hover(result, figures=False))
+            )  # fmt: skip
     up = axis(plain(parameter_label(free[y])), **scale_of(free[y]))
     if x == y:
         up = axis("", tickvals=[0, 1], ticktext=["result", "no result"], range=[-0.5, 1.5])

@@ -193,7 +193,7 @@ def _relation_constraint(problem: Problem, relation: Expression) -> Any:
     """A relation between parameters as a constraint, relative to the size of its sides at the centre of the space."""
     space = problem.space
     parameters = {p.name: p for p in space.parameters if p.name in relation.names}
-    middle = space.from_search(0.5 * (space.lower + space.upper)[None])[0].tolist()
+    middle = space.centre.tolist()
     entries = dict(zip(space.names, middle, strict=True))
     numbers = {n: p.values[0] if p.kind == "fixed" else display_value(p, entries[n]) for n, p in parameters.items()}
     sides = [float(Expression(part).evaluate(numbers)) for part in relation.root.parts]

@@ -23,7 +23,7 @@ OVER = ("nominal", "mean", "worst", "mean_plus_deviation")
 def check_symbolic(problem: Problem) -> None:
     """Raises `InvalidSetting` for a model without equations."""
     plugin = problem.model.plugin
-    if not plugin.has_trajectory_problem:
+    if not plugin.has("trajectory_problem"):
         raise InvalidSetting(
             "use",
             f"model_not_symbolic: model '{plugin.name}' states no equations for a program (it has no"

@@ -78,7 +78,6 @@ class Collocation:
     run on the workers, and each is recorded once.
     """
 
-    uses_start: ClassVar[bool] = True
     needs_parameters: ClassVar[bool] = False
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
     later_settings: ClassVar[tuple[str, ...]] = (
@@ -288,7 +287,7 @@ class Collocation:
         numbers = np.arange(n)
         X, seeds, owners = [points], [np.zeros(n, np.int64)], [numbers]
         for share in self._spread(len(space.lower), rng):
-            sample = space.from_search((space.lower + share * (space.upper - space.lower))[None])
+            sample = space.in_box(share[None])
             starts = points.copy()
             starts[:, columns] = sample[0, columns]
             X.append(space.impute(starts))

@@ -105,7 +105,7 @@ class StudyTrajectory:
     def first(self) -> Floats:
         """The initial design (d,): the model's guess, else the centre of the space."""
         space = self.problem.space
-        x: Floats = space.from_search(0.5 * (space.lower + space.upper)[None])[0]
+        x: Floats = space.centre
         for name in self.optimum_names:
             if name in self.base.guess:
                 p = self._parameter[name]

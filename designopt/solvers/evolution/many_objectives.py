@@ -97,7 +97,6 @@ class NSGA3:
     """
 
     needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "several"
 
     partitions: (

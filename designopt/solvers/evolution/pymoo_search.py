@@ -82,7 +82,6 @@ class Generations:
     """Settings of algorithms with a population, mating and mutation."""
 
     needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
 
     population: Annotated[int, Quantity("", "designs that survive a generation", ge=2, le=100_000)] = 100
     offspring: Offspring | None = None

@@ -61,7 +61,6 @@ class CMAES:
     """
 
     needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
     suits_parameters: ClassVar[int] = 2
 
@@ -135,7 +134,7 @@ class CMAES:
             with _suppress_warnings():
                 S = np.array(strategy.ask())
             requests = memory.requests
-            order = memory.order(space.from_search(space.lower + (space.upper - space.lower) * S[:, :d]))
+            order = memory.order(space.in_box(S[:, :d]))
             idle = idle + 1 if memory.requests == requests else 0
             if np.all(order[:, 0] == order[0, 0]) and order[0, 0] > 1.0 and len(np.unique(order)) <= 2:
                 return False
@@ -240,8 +239,7 @@ class _Memory:
 
     def ask_at_random(self, count: int) -> bool:
         """Evaluate up to `count` new random designs; False if there are none."""
-        width = self.space.upper - self.space.lower
-        X = self.space.from_search(self.space.lower + width * self._rng.random((100 * count, len(width)))) + 0.0
+        X = self.space.in_box(self._rng.random((100 * count, len(self.space.free)))) + 0.0
         new = {row.tobytes(): row for row in X if row.tobytes() not in self._order}
         if new:
             self.order(np.array(list(new.values())[:count]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from designopt.solvers.scipy_searches.starts import SearchStop, Starts
 @dataclass(kw_only=True)
 class ByDerivatives:
     """Common settings of gradient-based searches; each defines its `tolerance`."""
-
-    uses_start: ClassVar[bool] = True
 
     gradient: Annotated[
         Literal["auto", "model", "differences"],

@@ -24,7 +24,6 @@ class DifferentialEvolution:
     first population; a Latin hypercube completes it.
     """
 
-    uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
 
     population: (

@@ -28,7 +28,6 @@ class NelderMead:
     maximises) the one named by `objective` alone: an end of the front, from the best designs of an earlier stage.
     """
 
-    uses_start: ClassVar[bool] = True
     later_settings: ClassVar[tuple[str, ...]] = ("objective",)
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
 

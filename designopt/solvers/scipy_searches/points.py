@@ -80,9 +80,8 @@ class EvaluatedPoints:
 
     def designs(self, U: Floats) -> Floats:
         """The designs at coordinates `U` (n, d); those of `start` exactly as they were."""
-        space = self.problem.space
         U = np.clip(U, 0.0, 1.0) + 0.0
-        X = space.from_search(space.lower + (space.upper - space.lower) * U)
+        X = self.problem.space.in_box(U)
         for i, u in enumerate(U):
             X[i] = self._designs.get(u.tobytes(), X[i])
         return X + 0.0  # no -0.0: it would be a different design

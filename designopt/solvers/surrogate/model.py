@@ -121,22 +121,11 @@ class Surrogate:
         )
         fantasised_objectives = tuple(p.fantasised(on_their_way) for p in objectives)
         fantasised_limits = tuple(p.fantasised(on_their_way) for p in limits)
+        processes = scales, fantasised_objectives, fantasised_limits, equality, sizes
         if not feasible.any():
             nearest = X[self._least_violation_index(observations)]
             none = np.full(m, np.inf)
-            return Processes(
-                scales,
-                fantasised_objectives,
-                fantasised_limits,
-                equality,
-                sizes,
-                None,
-                nearest,
-                none[None],
-                0.0,
-                none,
-                none,
-            )
+            return Processes(*processes, None, nearest, none[None], 0.0, none, none)
         on_front = _nondominated_mask(values[feasible])
         front = values[feasible][on_front]
         widths = _widths(front, values[feasible])
@@ -151,11 +140,7 @@ class Surrogate:
             expected_front = np.vstack([front, mean[promising]])
             expected_front = expected_front[_nondominated_mask(expected_front)]
         return Processes(
-            scales,
-            fantasised_objectives,
-            fantasised_limits,
-            equality,
-            sizes,
+            *processes,
             Boxes.above(expected_front, reference),
             X[feasible][on_front],
             front,

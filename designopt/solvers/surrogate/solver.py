@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -74,9 +74,7 @@ class GaussianProcessSearch:
     """
 
     needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
     later_settings: ClassVar[tuple[str, ...]] = ("gradients", "fidelity")
-    objectives: ClassVar[Literal["one", "several", "any"]] = "any"
 
     startup: (
         Annotated[
@@ -141,7 +139,7 @@ class GaussianProcessSearch:
         if self.gradients and not problem.gradients:
             text = f"model '{problem.model.plugin.name}' has no derivatives; leave 'gradients' out, or set it to false"
             raise InvalidSetting("gradients", text)
-        if self.fidelity and problem.cheap is not None and problem.model.plugin.has_check:
+        if self.fidelity and problem.cheap is not None and problem.model.plugin.has("check"):
             try:
                 problem.cheap.model.build().check()
             except InvalidSetting as error:

@@ -70,7 +70,7 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
             damage_counts = _count_damage(journal)
             if not damage_counts:
                 return []
-            _copy(journal, db, study)
+            _copy(journal, study)
             (busy, *_) = db.execute("PRAGMA main.wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
                 raise StoreError(f"{path}: is in use by another process; wait for it to end", path)
@@ -117,7 +117,7 @@ def _count_damage(journal: JournalReader) -> Counter[str]:
     return +damage_counts
 
 
-def _copy(journal: JournalReader, db: sqlite3.Connection, study: StudyDefinition) -> None:
+def _copy(journal: JournalReader, study: StudyDefinition) -> None:
     """Write all intact records to a new database."""
     new = new_database(journal.path, journal.problem, int(journal.meta["seed"]))
     try:

@@ -92,7 +92,7 @@ def limits(problem: Problem, outcomes: Outcomes, constraint: StudyConstraint) ->
             if limit is not None:
                 margin = sign * (values - limit)
                 near = np.abs(margin) <= NEAR * _size(outcomes, values, limit)
-                yield LimitActivity(side, limit, values, margin, near & (not _is_count(values)))  # type: ignore[arg-type]
+                yield LimitActivity(side, limit, values, margin, near & (not is_count(values)))  # type: ignore[arg-type]
         if constraint.equals is not None:
             off = unequal(low, high, constraint.equals)
             yield LimitActivity("equals", constraint.equals, high, 0.0 - off, off == 0.0)
@@ -114,7 +114,8 @@ def constraint_activity(problem: Problem, outcomes: Outcomes, rows: Rows) -> lis
     return activities
 
 
-def _is_count(values: Floats) -> bool:
+def is_count(values: Floats) -> bool:
+    """Whether all finite `values` are integers."""
     finite = values[np.isfinite(values)]
     return bool(np.all(finite == np.rint(finite)))
 

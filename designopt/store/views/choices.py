@@ -109,7 +109,7 @@ class Choices:
         """The `recommended` design without tolerances, label and row."""
         rows_by_label = self.selections()
         stages = [stage for stage in self.study.stages if not stage.baseline]
-        if not rows_by_label or (stages and all(stage.solver.plugin.has_indices for stage in stages)):
+        if not rows_by_label or (stages and all(stage.solver.plugin.has("indices") for stage in stages)):
             return None
         rules = [*(decision.label(choice) for choice in self.study.choose), "compromise"]
         label = next((name for name in rules if name in rows_by_label), next(iter(rows_by_label)))

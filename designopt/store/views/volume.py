@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from designopt import decision
-from designopt.arrays import Floats, Integers
+from designopt.arrays import Floats, Integers, Mask
 from designopt.problem import Outcomes, Problem
 from designopt.study.study import StudyDefinition
 
@@ -35,9 +35,11 @@ def reference(problem: Problem, stated_reference: Mapping[str, float], front: Fl
         return np.asarray(signs * stated_point)
     if len(objectives) < 2 or not len(front):
         return None
-    worst, span = front.max(axis=0), np.ptp(front, axis=0)
-    default_point = worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0))
-    return np.asarray(np.where(np.isnan(stated_point), default_point, signs * stated_point))
+    return np.asarray(
+        np.where(
+            np.isnan(stated_point), decision.beyond(front.max(axis=0), np.ptp(front, axis=0)), signs * stated_point
+        )
+    )
 
 
 def history(outcomes: Outcomes, reference: Floats | None) -> tuple[Integers, Floats]:
@@ -45,12 +47,17 @@ def history(outcomes: Outcomes, reference: Floats | None) -> tuple[Integers, Flo
     if reference is None or not len(outcomes):
         return np.empty(0, np.int64), np.empty(0)
     counts = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.int64))
+    return counts, volumes_after(counts, outcomes.objectives, outcomes.feasible, reference)
+
+
+def volumes_after(counts: Integers, objectives: Floats, feasible: Mask, reference: Floats) -> Floats:
+    """The hypervolume after each of the rising numbers `counts` (k,) of designs with minimised `objectives` (n, m)."""
     archive = np.empty((0, len(reference)))
     volumes, begin = [], 0
     for row in counts.tolist():
-        new = outcomes.objectives[begin:row][outcomes.feasible[begin:row]]
+        new = objectives[begin:row][feasible[begin:row]]
         archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
         archive = archive[decision.nondominated(archive)]
         volumes.append(decision.hypervolume(archive, reference))
         begin = row
-    return counts, np.array(volumes)
+    return np.array(volumes)

@@ -34,6 +34,11 @@ class StudyError(Exception):
         self.issues = tuple(issues)
         super().__init__(printable(render_text(self.issues)))
 
+    @property
+    def in_short(self) -> str:
+        """The first mistakes in one line, with their positions."""
+        return "; ".join(f"{i.file}:{i.line}:{i.column}: {i.message}" for i in self.issues[:5])
+
 
 def abbreviate(text: str, limit: int = 600) -> str:
     """`text`, with its middle omitted if it is longer than `limit`."""

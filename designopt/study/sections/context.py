@@ -115,11 +115,11 @@ class Context:
         """`plugin` with the settings of the section at `path`."""
         use, findings = validate(plugin, part.settings, self.read)
         self.findings.extend(_with_place(finding, plugin).below(path) for finding in findings)
-        if use is None or not isinstance(plugin, ModelPlugin) or not (plugin.has_check or plugin.has_declares):
+        if use is None or not isinstance(plugin, ModelPlugin) or not (plugin.has("check") or plugin.has("declares")):
             return use
         try:
             built = use.build()
-            if plugin.has_check and (mistakes := list(built.check() or ())):
+            if plugin.has("check") and (mistakes := list(built.check() or ())):
                 for mistake in mistakes:
                     self.setting(mistake, plugin, path)
                 return None

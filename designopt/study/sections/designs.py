@@ -101,7 +101,7 @@ def by_rules(
         return designs_without_rules
     free = {p.name: p for p in parameters if p.kind == "real"}
     rule_designs: Mapping[str, Mapping[str, float]] = {}
-    if model.plugin.has_baselines:
+    if model.plugin.has("baselines"):
         try:
             rule_designs = model.build().baselines(set(free))
         except (InvalidSetting, ValueError):  # a finding of the model's own check

@@ -17,7 +17,7 @@ Place = tuple[Path, Mapping[str, Any]]
 
 def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[DesignVariable]) -> None:
     """Call the model's check of these parameters, once they are valid by themselves."""
-    if not model.plugin.has_check_space or not parameters or not ctx.sound(("space",)):
+    if not model.plugin.has("check_space") or not parameters or not ctx.sound(("space",)):
         return
     by_name = {p.name: p for p in parameters}
     for error in _mistakes(ctx, model, model.build().check_space, by_name):
@@ -32,7 +32,7 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], valid: Sequence[Scenario], 
 
     For a sample only the first mistake is reported: it has one position in the file. A mistake may be in a setting.
     """
-    if not model.plugin.has_check_scenario or sections is None:
+    if not model.plugin.has("check_scenario") or sections is None:
         return
     check = model.build().check_scenario
     reported_paths: set[Path] = set()

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from designopt.plugin import Field, ModelPlugin, Quantity, closest
 from designopt.study.language import units
 from designopt.study.language.checking.annotations import number_type, type_words
+from designopt.study.language.checking.refusals import is_number
 from designopt.study.language.checking.single_values import out_of_range
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.language.findings import MOST, Path, nearest_or_all
@@ -128,7 +129,7 @@ def _amount(value: Any) -> Amount | None:
             return units.parse_amount(value)
         except UnitError:
             return None
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if is_number(value):
         return Amount(float(value))
     return value if isinstance(value, Amount) else None
 
@@ -291,7 +292,7 @@ def _with_values(
 
 
 def _value(ctx: Context, value: Any, parameter: DesignVariable, field: Field | None, has_unit: bool, path: Path) -> Any:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    number = is_number(value)
     numeric = field is not None and number_type(field.annotation) is not None
     if isinstance(value, str) and (numeric or has_unit):
         try:

@@ -8,6 +8,7 @@ from typing import Any
 
 from designopt.plugin import ModelPlugin
 from designopt.study.language import units
+from designopt.study.language.checking.refusals import is_number
 from designopt.study.language.findings import Path, nearest, nearest_or_all
 from designopt.study.language.units import UnitError
 from designopt.study.sections.context import Context
@@ -82,7 +83,7 @@ def _admissible(
 def activating_value(ctx: Context, item: Any, controller: DesignVariable, path: Path) -> Any:
     """The value of `controller` for `item`; None if there is none."""
     number: Any = item
-    numeric = controller.kind == "int" or any(_is_number(v) for v in controller.values)
+    numeric = controller.kind == "int" or any(is_number(v) for v in controller.values)
     if isinstance(item, str) and numeric and item not in controller.values:
         try:
             amount = units.parse_amount(item)
@@ -92,7 +93,7 @@ def activating_value(ctx: Context, item: Any, controller: DesignVariable, path: 
         if number is None:
             return None
     if controller.kind == "int":
-        if not _is_number(number) or number != round(number) or not controller.low <= number <= controller.high:
+        if not is_number(number) or number != round(number) or not controller.low <= number <= controller.high:
             return None
         return int(number)
     alike = (v for v in controller.values if v == number and isinstance(v, bool) == isinstance(number, bool))
@@ -133,10 +134,6 @@ def _refuse_circles(ctx: Context, conditions: Mapping[str, Mapping[str, Admitted
                 finished_names.update(circle)
             elif following in conditions and following not in finished_names:
                 stack.append((following, iter(conditions[following])))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _word(value: Any) -> str:

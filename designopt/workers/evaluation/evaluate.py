@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import (
-    Array,
     CannotRun,
     Diverged,
     InvalidDesign,
+    ModelPlugin,
     ObjectivePlugin,
     Permission,
     PluginError,
@@ -31,8 +32,6 @@ from designopt.plugin import (
 from designopt.plugin.calling import code_of
 from designopt.plugin.permission import ready_model
 from designopt.problem import STATUSES, Problem, derivative_name
-from designopt.space import Space
-from designopt.study.study import Scenario
 from designopt.workers.evaluation import return_values
 from designopt.workers.evaluation.arrays import stored_arrays
 from designopt.workers.evaluation.prepared_scenarios import PreparedScenarios
@@ -71,25 +70,27 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """A prepared model, the figures computed from it, and the arrays to store of each evaluation."""
+    """The prepared `model` of a `problem`, and the `figures` computed from it; `code` names the model in messages."""
 
+    problem: Problem
     model: Any
     figures: tuple[tuple[str, ObjectivePlugin, Any], ...]
-    outputs: Mapping[str, bool]
-    arrays: Mapping[str, Array]
-    takes_arrays: bool
-    takes_rng: bool
-    batch_size: int
-    gradients: bool
-    space: Space
-    scenarios: tuple[Scenario, ...]
+    code: str
     programs: Solve | None = None
     prepared: PreparedScenarios | None = None
     required_outputs: tuple[str, ...] = ()
     cheap: Evaluator | None = None
-    code: str = "the model"
-    options: Mapping[str, Any] = field(default_factory=dict)
     keeps_failed: tuple[str, ...] = ()
+
+    @cached_property
+    def plugin(self) -> ModelPlugin:
+        """The declarations of the model."""
+        return self.problem.model.plugin
+
+    @cached_property
+    def outputs(self) -> Mapping[str, bool]:
+        """The declared outputs by name, with whether they are required."""
+        return {name: f.required for name, f in self.plugin.outputs.items()}
 
     @classmethod
     def build(
@@ -116,16 +117,10 @@ class Evaluator:
             text = f"model '{model.plugin.name}' cannot be prepared: {reason}"
             raise PluginError(text) from error
         return cls(
-            model=built,
-            figures=tuple((name, use.plugin, use.build()) for name, use in problem.figures.items()),
-            outputs={name: f.required for name, f in model.plugin.outputs.items()},
-            arrays=model.plugin.arrays,
-            takes_arrays=model.plugin.takes_arrays,
-            takes_rng=model.plugin.takes_rng,
-            batch_size=model.plugin.batch_size,
-            gradients=problem.gradients,
-            space=problem.space,
-            scenarios=problem.scenarios,
+            problem,
+            built,
+            tuple((name, use.plugin, use.build()) for name, use in problem.figures.items()),
+            code_of(model.plugin),
             programs=programs,
             prepared=PreparedScenarios(built.prepare_scenario, problem.scenarios)
             if model.plugin.takes_prepared
@@ -134,8 +129,6 @@ class Evaluator:
             cheap=None
             if problem.cheap is None
             else cls.build(problem.cheap, required_outputs=required_outputs, permission=permission),
-            code=code_of(model.plugin),
-            options=problem.evaluation_options,
             keeps_failed=permission.keeps_failed,
         )
 
@@ -161,13 +154,13 @@ class Evaluator:
         KeyboardInterrupt is the model's own: the user's stop requests arrive as `Break`. Raises `ValueError` for a
         missing seed.
         """
-        if self.takes_rng and seed is None:
+        if self.plugin.takes_rng and seed is None:
             raise ValueError("the model uses random numbers; give the evaluation's seed")
 
         def answer() -> Any:
-            array_names = (self._array_names(arrays),) if self.takes_arrays else ()
+            array_names = (self._array_names(arrays),) if self.plugin.takes_arrays else ()
             return self.model.evaluate(
-                design, self.scenarios[scenario].values, *array_names, **self._named_arguments(scenario, seed)
+                design, self.problem.scenarios[scenario].values, *array_names, **self._named_arguments(scenario, seed)
             )
 
         with self._with_options():
@@ -175,16 +168,16 @@ class Evaluator:
 
     def _with_options(self) -> contextlib.AbstractContextManager[None]:
         """Within it, solves of the model have the options of the study's programs."""
-        if not self.options:
+        if not self.problem.evaluation_options:
             return contextlib.nullcontext()
         from designopt.collocation.design import with_study_settings
 
-        return with_study_settings(self.options)
+        return with_study_settings(self.problem.evaluation_options)
 
     def _named_arguments(self, scenario: int, seed: int | None) -> dict[str, Any]:
         """Named arguments of a model's methods: the prepared data of the scenario, and random numbers."""
         special: dict[str, Any] = {} if self.prepared is None else {"prepared": self.prepared.for_scenario(scenario)}
-        return special | ({"rng": np.random.default_rng(seed)} if self.takes_rng else {})
+        return special | ({"rng": np.random.default_rng(seed)} if self.plugin.takes_rng else {})
 
     def _evaluation(
         self,
@@ -202,7 +195,7 @@ class Evaluator:
         try:
             status, reason, message, raise_location = OK, "", "", ""
             outputs, recorded_arrays, wrong = self._figures(answer(), arrays)
-            if self.gradients and not wrong:
+            if self.problem.gradients and not wrong:
                 outputs.update(self._derivatives(design, scenario, seed))
             if wrong:
                 status, reason = NONFINITE, wrong[0]
@@ -211,7 +204,7 @@ class Evaluator:
             status = UNUSABLE if isinstance(error, Unusable) else DIVERGED
             reason, message, raise_location = text_of(error.reason), text_of(error), ""
             try:
-                recorded_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
+                recorded_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.plugin.arrays)
             except (TypeError, ValueError) as wrong_array:
                 status, reason, message = ERROR, name_of(wrong_array), f"{text_of(error)}; {text_of(wrong_array)}"
         except ProgramFailed as error:
@@ -222,7 +215,7 @@ class Evaluator:
                 "",
             )
             with contextlib.suppress(TypeError, ValueError):  # the failure itself is what matters
-                recorded_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
+                recorded_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.plugin.arrays)
         except InvalidDesign as error:
             status, reason, message, raise_location = INVALID, "refused", text_of(error), ""
         except return_values.WrongAnswer as error:
@@ -245,7 +238,7 @@ class Evaluator:
         self, answer: Any, arrays: Sequence[str]
     ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
         """Figures, requested arrays, and the names of required figures that are not finite."""
-        returned_outputs, have = return_values.parts(answer, self.code) if self.takes_arrays else (answer, {})
+        returned_outputs, have = return_values.parts(answer, self.code) if self.plugin.takes_arrays else (answer, {})
         outputs = return_values.numbers(returned_outputs, self.outputs, self.required_outputs, self.code)
         wrong = [name for name, value in outputs.items() if self.outputs.get(name, True) and not math.isfinite(value)]
         if not wrong:
@@ -257,18 +250,18 @@ class Evaluator:
         missing = [name for name in arrays if name not in have]
         if missing and not wrong:
             raise KeyError(f"the model did not return its array '{missing[0]}'")
-        return outputs, stored_arrays(have, arrays, self.arrays), wrong
+        return outputs, stored_arrays(have, arrays, self.plugin.arrays), wrong
 
     def _derivatives(self, design: Mapping[str, Any], scenario: int, seed: int | None) -> dict[str, float]:
         """The model's derivatives with respect to the real parameters, by the names of their records."""
         try:
             gradient = self.model.gradient(
-                design, self.scenarios[scenario].values, **self._named_arguments(scenario, seed)
+                design, self.problem.scenarios[scenario].values, **self._named_arguments(scenario, seed)
             )
         except Diverged:  # there is a result, but no derivative here
             return {}
         outputs = [name for name in gradient if name in self.outputs or not self.outputs]
-        inputs = [p.name for p in self.space.free if p.kind == "real"]
+        inputs = [p.name for p in self.problem.space.free if p.kind == "real"]
         return {
             derivative_name(output, name): float(gradient[output][name])
             for output in outputs
@@ -299,21 +292,21 @@ class Evaluator:
             if evaluation.arrays:
                 arrays[i] = evaluation.arrays
         names = self._names
-        if self.gradients or not self.outputs:
+        if self.problem.gradients or not self.outputs:
             names = tuple(dict.fromkeys([*names, *(name for row in rows for name in row)]))
         return ChunkResult(status, names, matrix(rows, names), wall, cpu, messages, arrays)
 
     def design(self, x: Sequence[float], scenario: int) -> dict[str, Any]:
         """The design `x` (d,) as the model's input in a scenario, or its neighbour there."""
-        shift = self.scenarios[scenario].shift
-        return self.space.design(self.space.shifted(np.array([x]), shift)[0].tolist() if shift else x)
+        shift = self.problem.scenarios[scenario].shift
+        return self.problem.space.design(self.problem.space.shifted(np.array([x]), shift)[0].tolist() if shift else x)
 
     def _evaluations(self, chunk: Chunk, begin: Callable[[int], None]) -> Iterator[Evaluation]:
         """The evaluations of a chunk in its order."""
         scenarios = chunk.scenarios.tolist()
         designs = [self.design(x, s) for x, s in zip(chunk.X.tolist(), scenarios, strict=True)]
-        for first in range(0, len(designs), self.batch_size):
-            rows = range(first, min(first + self.batch_size, len(designs)))
+        for first in range(0, len(designs), self.plugin.batch_size):
+            rows = range(first, min(first + self.plugin.batch_size, len(designs)))
             if len(rows) > 1:
                 begin(Position.TOGETHER)
                 together = self._evaluate_together(
@@ -324,7 +317,7 @@ class Evaluator:
                     continue
             for i in rows:
                 begin(i)
-                seed = chunk.seeds[i] if self.takes_rng else None
+                seed = chunk.seeds[i] if self.plugin.takes_rng else None
                 yield self.evaluate(designs[i], scenarios[i], chunk.arrays, seed=seed, recording=True)
 
     def _evaluate_together(
@@ -332,11 +325,11 @@ class Evaluator:
     ) -> list[Evaluation] | None:
         """Several evaluations in one call of the model; None if it raised: then each is evaluated alone."""
         wall, cpu = time.perf_counter(), time.process_time()
-        array_names = (self._array_names(arrays),) if self.takes_arrays else ()
+        array_names = (self._array_names(arrays),) if self.plugin.takes_arrays else ()
         try:
             ready = self.prepared
             special = {} if ready is None else {"prepared": [ready.for_scenario(s) for s in scenarios]}
-            conditions = [self.scenarios[s].values for s in scenarios]
+            conditions = [self.problem.scenarios[s].values for s in scenarios]
             with self._with_options():
                 answers = list(self.model.batch(designs, conditions, *array_names, **special))
         except Break:

@@ -65,4 +65,4 @@ class ProgramWorker:
 
 def has_programs(study: StudyDefinition) -> bool:
     """Whether a solver of the study solves programs."""
-    return any(stage.solver.plugin.has_program for stage in study.stages)
+    return any(stage.solver.plugin.has("program") for stage in study.stages)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from designopt import evaluation_progress
 from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.evaluation.threads import one_thread, one_thread_when_loaded
-from designopt.workers.executor import Advance, Chunk, Completion
+from designopt.workers.executor import Advance, Chunk, Completion, UneventfulExecutor
 
 #: Interval between displays of an evaluation's progress (s).
 SHOWN = 0.5
 
 
-class Serial:
+class Serial(UneventfulExecutor):
     """The executor ``serial``: `wait` evaluates one chunk. It cannot end a hanging evaluation.
 
     The `context` is open from the preparation of the model to the end of the executor.
@@ -68,10 +68,6 @@ class Serial:
                 return [Completion(chunk, "serial", self._evaluator.run(chunk, begin))]
         finally:
             self._advance = None
-
-    def notices(self) -> Sequence[tuple[str, str]]:
-        """No messages: this process is not supervised."""
-        return []
 
     def advances(self) -> Sequence[Advance]:
         """The last progress reported by the active evaluation."""

@@ -75,7 +75,7 @@ def middle(study: StudyDefinition) -> list[str]:
     Raises `PluginError`, with the model's message, if the evaluation fails.
     """
     problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
-    x = problem.space.from_search((problem.space.lower + problem.space.upper)[None] / 2.0)
+    x = problem.space.centre[None]
     evaluator = dataclasses.replace(Evaluator.for_problem(problem), required_outputs=())
     seed = None if problem.seed is None else evaluation_seed(problem.keys(x)[0][0], study.seed)
     evaluation = evaluator.evaluate(evaluator.design(x[0].tolist(), 0), 0, seed=seed)
@@ -143,8 +143,7 @@ def _trial_designs(study: StudyDefinition, space: Space, count: int) -> Floats:
     if isinstance(solver, EvaluateListed):
         return solver.rows(space)[:count]
     rng = np.random.default_rng(study.seed)
-    S = space.lower + rng.random((CANDIDATES * count, len(space.free))) * (space.upper - space.lower)
-    X = space.from_search(S)
+    X = space.in_box(rng.random((CANDIDATES * count, len(space.free))))
     return np.asarray(X[np.argsort(space.relation_violation(X) > 0.0, kind="stable")[:count]])
 
 

@@ -25,15 +25,14 @@ class BatchError(Exception):
 class BatchSystem:
     """The commands of one kind of batch system.
 
-    `look` is the user's command for the queue, `logs` the names of the files that jobs write. `states` gives which of
-    some jobs are pending or running; ended ones are omitted, and None means that the batch system does not answer.
+    `look` is the user's command for the queue. `states` gives which of some jobs are pending or running; ended ones are
+    omitted, and None means that the batch system does not answer.
     """
 
     name: str
     submit_command: str
     cancel_command: str
     look: str
-    logs: str
     states: Callable[[Sequence[str]], Mapping[str, JobState] | None]
 
     def submit(self, script: Path) -> str:
@@ -87,8 +86,8 @@ def _pbs_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
 
 #: Batch systems by their name in a study.
 SYSTEMS: Mapping[str, BatchSystem] = {
-    "slurm": BatchSystem("SLURM", "sbatch", "scancel", "squeue --me", "designopt-*.err", _slurm_states),
-    "pbs": BatchSystem("PBS", "qsub", "qdel", "qstat -u $USER", "*.ER, *.e*", _pbs_states),
+    "slurm": BatchSystem("SLURM", "sbatch", "scancel", "squeue --me", _slurm_states),
+    "pbs": BatchSystem("PBS", "qsub", "qdel", "qstat -u $USER", _pbs_states),
 }
 
 

@@ -178,7 +178,7 @@ def _use_of_version(plugin: P, version: int, settings: Mapping[str, Any]) -> Use
 
 def _declarations(plugin: ModelPlugin) -> tuple[Mapping[str, Field], Mapping[str, Array]] | None:
     """Outputs and arrays in sendable form, of a model that declares them from its settings."""
-    if not plugin.has_declares:
+    if not plugin.has("declares"):
         return None
     return {n: dataclasses.replace(f, annotation=float) for n, f in plugin.outputs.items()}, dict(plugin.arrays)
 

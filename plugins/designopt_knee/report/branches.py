@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report_part
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, category, layout, level_line
 from designopt.report.labels import number, plain, thinned
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, scenario_names, selected, trace
@@ -55,9 +55,7 @@ def branches(result: Result) -> Section | None:
     for name, heading, label, across in _CURVES:
         curves = [_curves(result, thinned_rows, s, name) for s in range(len(names))]
         if curves[0]:
-            lines = [
-                {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": _ACROSS} for y in across
-            ]
+            lines = [level_line(y, line=_ACROSS) for y in across]
             shape = layout(xaxis=axis("stiffness [N/m]"), yaxis=axis(label), shapes=lines)
             branch_figures.append(selected(heading, {"Scenario": names}, curves.__getitem__, shape, height=400))
     notes = reservations(result)

@@ -9,7 +9,7 @@ import numpy as np
 from designopt.arrays import Floats
 from designopt.plugin import report_part
 from designopt.report.animation import animation_frames, play_buttons, time_slider
-from designopt.report.colours import axis, layout
+from designopt.report.colours import axis, caption, layout
 from designopt.report.designs import missing
 from designopt.report.labels import drawn_designs, plain
 from designopt.report.section import Figure, Section, Selector
@@ -106,18 +106,9 @@ def _plot(result: Result, designs: dict[str, int], walks: dict[str, dict[str, An
     for panel, (label, row) in zip(panels, designs.items(), strict=True):
         axes |= panel.axes()
         annotations.append(
-            {
-                "text": f"<b>{plain(label)}</b><br>{plain(design_words(result, row))}",
-                "x": (panel.left + panel.right) / 2,
-                "y": 1.0,
-                "xref": "paper",
-                "yref": "paper",
-                "xanchor": "center",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "font": {"size": 12},
-            }
-        )
+            caption(f"<b>{plain(label)}</b><br>{plain(design_words(result, row))}",
+                    (panel.left + panel.right) / 2, 1.0, xanchor="center", font={"size": 12})
+        )  # fmt: skip
     return {
         "data": data,
         "frames": frames,

@@ -10,7 +10,7 @@ import numpy as np
 from designopt.counts import plural
 from designopt.plugin import Quantity as Q
 from designopt.plugin import report_part
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, caption, category, layout
 from designopt.report.designs import Arrays, missing, stored_arrays
 from designopt.report.labels import listed
 from designopt.report.section import Figure, Section, Table, with_a_value
@@ -247,10 +247,9 @@ def _grid(titles: Sequence[str], units: Mapping[str, str]) -> dict[str, Any]:
             axes[f"xaxis{number}"] = axis(x_title, domain=across[column], anchor=f"y{number}", range=[0, 100], dtick=50)
             axes[f"yaxis{number}"] = axis(y_title, domain=down[row], anchor=f"x{number}", nticks=5)
     captions = [
-        {"text": title, "x": sum(across[column]) / 2.0, "y": 1.0, "xref": "paper", "yref": "paper", "xanchor": "center",
-         "font": {"size": 12}, "yanchor": "bottom", "showarrow": False}
+        caption(title, sum(across[column]) / 2.0, 1.0, xanchor="center", font={"size": 12})
         for column, title in enumerate(titles)
-    ]  # fmt: skip
+    ]
     return layout(annotations=captions, legend={"orientation": "h", "y": 1.09, "yanchor": "bottom", "x": 0}, **axes)
 
 

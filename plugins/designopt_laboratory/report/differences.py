@@ -64,7 +64,7 @@ def laboratory_differences(
         ),
         figures=(
             selected(
-                "Curves that differ most", {"Curve": names}, lambda k: _draw(*most_different[k]),
+                "Curves that differ most", {"Curve": names}, lambda k: _draw(*most_different[k][1:]),
                 layout(
                     xaxis=axis("cycle [%]", range=[0, 100], anchor="y2"),
                     yaxis=axis("", domain=above(2, 0.1)[0]), yaxis2=axis("statistic t", domain=above(2, 0.1)[1]),
@@ -124,7 +124,7 @@ def _row(curve: PooledCurves, pair: tuple[CurveSet, CurveSet], difference: Curve
     )
 
 
-def _draw(curve: PooledCurves, pair: tuple[CurveSet, CurveSet], difference: CurveDifference) -> list[Trace]:
+def _draw(pair: tuple[CurveSet, CurveSet], difference: CurveDifference) -> list[Trace]:
     percent = np.linspace(0.0, 100.0, len(difference.p))
     traces = [t for k, curve_set in enumerate(pair) for t in band_traces(curve_set, category(k), name=label(curve_set))]
     statistic = np.round(difference.statistic, 3)

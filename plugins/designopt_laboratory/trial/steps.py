@@ -117,7 +117,6 @@ class TrialSteps:
     residual: Floats | None = None
     trial: Trial | None = None
     sharing: Sharing | None = None
-    fibre_forces: Floats | None = None
     metabolic: Floats | None = None
     wrenches: JointWrenches | None = None
     foot_strikes: Strikes = field(default_factory=dict)
@@ -345,13 +344,13 @@ def _add_sharing(steps: TrialSteps, chain: Chain, processing: Processing, tracki
     by_row = chain.reserve if isinstance(chain.reserve, dict) else dict.fromkeys(trial.balance.rows, chain.reserve)
     reserves = Reserves(np.where(has_muscle, [by_row.get(row, 0.0) for row in trial.balance.rows], 0.0))
     sharing = share(trial.balance, muscles, Terms(processing.criterion, tracking=tracking), reserves)
-    cosine = trial.fibres.cosine
-    active = np.asarray(sharing.activations * muscles.strength / np.where(np.abs(cosine) > 1e-6, cosine, np.nan))
     metabolic = None
     if chain.metabolics is not None:
+        cosine = trial.fibres.cosine
+        active = sharing.activations * muscles.strength / np.where(np.abs(cosine) > 1e-6, cosine, np.nan)
         state = FibreState(sharing.activations, np.nan_to_num(active), trial.fibres)
         metabolic = metabolic_rates(steps.model.muscles, state, chain.metabolics)
-    return replace(steps, sharing=sharing, fibre_forces=active, metabolic=metabolic)
+    return replace(steps, sharing=sharing, metabolic=metabolic)
 
 
 def _add_loads(steps: TrialSteps, chain: Chain) -> TrialSteps:

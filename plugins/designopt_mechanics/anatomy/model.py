@@ -140,20 +140,16 @@ class WirePatterns:
         try:
             geometry = read_vrml(self.geometry.content, self.geometry.name)
         except StudyError as error:
-            raise InvalidSetting("geometry", _as_text(error)) from None
+            raise InvalidSetting("geometry", error.in_short) from None
         try:
             return read_companion(self.companion.content, self.companion.name, geometry)
         except StudyError as error:
-            raise InvalidSetting("companion", _as_text(error)) from None
+            raise InvalidSetting("companion", error.in_short) from None
 
     def _equilibrium(self, scenario: Mapping[str, Any]) -> tuple[Anatomy, Equilibrium]:
         if self._model_files is not None:
             return self._model_files, Equilibrium(self._model_files)
         return _pattern(filled(AnatomyChoice, scenario)["pattern"])
-
-
-def _as_text(error: StudyError) -> str:
-    return "; ".join(f"{i.file}:{i.line}:{i.column}: {i.message}" for i in error.issues[:5])
 
 
 @lru_cache(maxsize=5)

@@ -274,7 +274,7 @@ def _checked_mechanism(
                 loops.start(p, branch)
             check(tree, z, tangent)
     except TreeError as error:
-        path = _path(error, parts, frame_entries)
+        path = _path(error, frame_entries)
         message = error.message if path[-1] == error.field else f"{error.field}: {error.message}"
         raise FileMistake(Finding(path, message)) from None
     except (CannotClose, ClosureError) as error:
@@ -288,7 +288,7 @@ def _checked_mechanism(
     return mechanism
 
 
-def _path(error: TreeError, parts: Mapping[str, Any], frame_entries: Mapping[str, LocatedNode]) -> tuple[str, ...]:
+def _path(error: TreeError, frame_entries: Mapping[str, LocatedNode]) -> tuple[str, ...]:
     """Where in the file an error of the tree is."""
     if error.field in ("meet", "independent"):
         return (error.field,)

@@ -187,11 +187,11 @@ class WireSharingModel:
         try:
             vrml = read_vrml(geometry.content, geometry.name)
         except StudyError as error:
-            raise InvalidSetting("geometry", _as_text(error)) from None
+            raise InvalidSetting("geometry", error.in_short) from None
         try:
             return read_companion(companion.content, companion.name, vrml)
         except StudyError as error:
-            raise InvalidSetting("companion", _as_text(error)) from None
+            raise InvalidSetting("companion", error.in_short) from None
 
     def _table(self, file: InputFile) -> TimeTable:
         """The motion in rad and m, at even times if it is to be filtered. Raises `RecordingError`."""
@@ -224,7 +224,3 @@ class WireSharingModel:
 
 def _file(scenario: Mapping[str, Any]) -> InputFile:
     return scenario.get("motion") or bundled_file("wire_arm.csv")
-
-
-def _as_text(error: StudyError) -> str:
-    return "; ".join(f"{i.file}:{i.line}:{i.column}: {i.message}" for i in error.issues[:5])

@@ -11,6 +11,7 @@ from designopt.plugin import report_part
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number
 from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import scenario_names
 from designopt.store.result import Result
 from designopt_muscle.dynamic_sharing.information import Identifiability, identifiability
 
@@ -31,7 +32,7 @@ def muscle_calibration(result: Result) -> Section | None:
     row = next(iter(result.chosen().values()), None)
     if row is None:
         return Section(title, introduction="No design has a solution in every scenario.")
-    scenarios = [scenario.name for scenario in result.problem.scenarios]
+    scenarios = scenario_names(result)
     arrays_of_scenarios = [result.arrays(row, s) for s in range(len(scenarios))]
     if any(not {"factors", "information"} <= arrays.keys() for arrays in arrays_of_scenarios):
         text = "The store contains no arrays for this part. Run the study with execution: {arrays: {factors: front,"

@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import report_part
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, caption, category, layout, upright_line
 from designopt.report.labels import displayed_figures, figure_designs, listed, number, plain, values_in_words, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, scenario_names, selected, trace
@@ -256,16 +256,9 @@ def _figure(
     choices: Mapping[str, Sequence[str]],
     until: float | None = None,
 ) -> Figure:
-    marks = [
-        {"type": "line", "x0": t, "x1": t, "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
-         "line": {"color": "@faint", "width": 1, "dash": "dot"}}
-        for t, _ in _events(model)
-    ]  # fmt: skip
-    texts = [
-        {"x": t, "y": _BELOW[1], "yref": "paper", "text": text, "showarrow": False, "xanchor": "left",
-         "yanchor": "bottom", "font": {"size": 11, "color": "@muted"}}
-        for t, text in _events(model)
-    ]  # fmt: skip
+    marks = [upright_line(t, "@faint", "dot", layer="below") for t, _ in _events(model)]
+    look = {"xref": "x", "font": {"size": 11, "color": "@muted"}}
+    texts = [caption(text, t, _BELOW[1], **look) for t, text in _events(model)]
     axes = {
         "xaxis": axis("time [s]", anchor="y2"),
         "yaxis": axis(with_unit(signal.name, plain(signal.unit)), domain=[*_ABOVE]),

@@ -12,7 +12,7 @@ from designopt.plugin import Quantity, report_part
 from designopt.report.colours import ORDERED_LINES, axis, colour_bar, layout
 from designopt.report.labels import figure_unit, parameter_label, plain, with_unit
 from designopt.report.section import Figure, Section
-from designopt.report.traces import selected
+from designopt.report.traces import scenario_names, selected
 from designopt.store.result import Result
 
 _TITLE = "Map over the device"
@@ -43,7 +43,7 @@ class DeviceMap:
             return None
         if not free:
             return Section(_TITLE, introduction=_NOTHING_FREE)
-        scenarios = [scenario.name for scenario in result.problem.scenarios]
+        scenarios = scenario_names(result)
         x, y = (result.outcomes.X[:, k] for k in (free[0], free[-1]))
         finite = np.isfinite(np.stack([result.outcomes.figures[name] for name in shown_outputs]))
         failed: NDArray[np.bool_] = np.asarray(~finite.all(axis=0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from designopt.report.colours import axis, layout
+from designopt.report.colours import axis, caption, layout
 from designopt.report.designs import Plot
 from designopt_walking.report.sides import STYLES
 
@@ -52,10 +52,7 @@ def panels(titles: Sequence[str], draw: Callable[[int], Sequence[dict[str, Any]]
             showticklabels=last,
         )
         axes[f"yaxis{suffix}"] = axis("", domain=[upper - height, upper], anchor=f"x{suffix}", **axes_of)
-        annotations.append(
-            {"text": title, "showarrow": False, "font": {"size": 12}, "x": left, "y": upper, "xref": "paper",
-             "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
-        )  # fmt: skip
+        annotations.append(caption(title, left, upper, font={"size": 12}))
     figure_layout = layout(**axes, annotations=annotations)
     figure_layout["meta"] = {"panels": {"columns": min(COLUMNS, len(titles)), "gap": GAP, "margin": MARGIN}}
     figure_layout["legend"] = {**figure_layout["legend"], "y": 1.0 + 0.5 * gap}  # above the titles of the first row

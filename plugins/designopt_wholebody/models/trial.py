@@ -191,13 +191,9 @@ class WholebodyTrial:
 
 
 @lru_cache(maxsize=16)
-def _read_content(name: str, digest: str, file: InputFile) -> Recording:
-    return read_recording(file)
-
-
 def _read(file: InputFile) -> Recording:
     """A recording, read once per content."""
-    return _read_content(file.name, file.digest, file)
+    return read_recording(file)
 
 
 def _plates(file: InputFile) -> tuple[tuple[ForcePlate, ...], tuple[str, ...]]:

@@ -89,5 +89,5 @@ def _gain(result: Result, end: int, objective: Floats) -> float:
         return 0.0
     coordinates = U[[end]]
     coordinates[0, real] += program.x
-    design = space.from_search(space.lower + coordinates * (space.upper - space.lower))
+    design = space.in_box(coordinates)
     return -float(program.fun) if space.relation_violation(design)[0] <= 0.0 else 0.0

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from designopt.counts import percent, plural
 from designopt.plugin import report_part
-from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
 from designopt.report.parts.answer import violated_limits
 from designopt.report.section import Section, Table
@@ -276,15 +275,8 @@ _SIDES = {"min": "lower", "max": "upper"}
 def _row(result: Result, c: StudyConstraint, front: NDArray[np.intp]) -> tuple[object, ...]:
     low, high = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
     has_value = np.isfinite(low) & np.isfinite(high)
-    is_violated = np.zeros(len(has_value), dtype=bool)
-    with np.errstate(invalid="ignore"):
-        if c.minimum is not None:
-            is_violated |= low < c.minimum
-        if c.maximum is not None:
-            is_violated |= high > c.maximum
-        if c.equals is not None:
-            is_violated |= unequal(low, high, c.equals) > 0.0
-    is_violated &= has_value
+    sides = activity.limits(result.problem, result.outcomes, c)
+    is_violated = np.any([side.violated for side in sides], axis=0) & has_value
     count = int(has_value.sum())
     share = round(100.0 * float(is_violated.sum()) / count, 1) if count else "–"
     return (with_unit(c.name, c.unit), int(is_violated.sum()), share, float(low[front].min()), float(high[front].max()))

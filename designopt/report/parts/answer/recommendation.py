@@ -27,10 +27,11 @@ from designopt.report.labels import (
 from designopt.report.parts.answer import best
 from designopt.report.parts.designs.scenarios import values_in_scenarios
 from designopt.report.section import Table, with_a_value
+from designopt.report.traces import scenario_names
 from designopt.store.errors import budget_option
 from designopt.store.provenance import versions
 from designopt.store.result import Result
-from designopt.store.views.activity import NEAR
+from designopt.store.views.activity import NEAR, is_count
 from designopt.store.views.table import stated_constraints
 from designopt.study.study import Objective, StudyConstraint, Tolerance
 
@@ -55,7 +56,7 @@ def tables(result: Result) -> tuple[Table, ...]:
 
 def _in_scenarios(result: Result, row: int) -> Table:
     """The objectives of the only design in each scenario."""
-    problem, names = result.problem, [scenario.name for scenario in result.problem.scenarios]
+    problem, names = result.problem, scenario_names(result)
     figures = {name: v[[row]] for name, v in result.outcomes.figures.items()}
     rows = tuple(
         (f"{o.name} ({o.direction})", *values_in_scenarios(o, figures, (1, len(names)))[0].tolist(), o.unit)
@@ -192,8 +193,7 @@ def changes(result: Result) -> list[str]:
 
 def _is_count(result: Result, c: StudyConstraint) -> bool:
     """Whether what `c` limits is an integer in every design."""
-    values = np.concatenate(result.problem.limited(c, result.outcomes.figures, len(result.outcomes)))
-    return all(value.is_integer() for value in values[np.isfinite(values)].tolist())
+    return is_count(np.concatenate(result.problem.limited(c, result.outcomes.figures, len(result.outcomes))))
 
 
 def _in_words(side: tuple[StudyConstraint, str, float, float, float]) -> str:

@@ -112,15 +112,10 @@ def front(result: Result) -> Figure | None:
         for text, room in zip(objective_labels(problem), (ROOM, UPRIGHT), strict=False)
     ]
     x, y = values[:, 0], values[:, 1]
-    line = "lines+markers" if len(problem.objectives) == 2 else "markers"
+    mode = "lines+markers" if len(problem.objectives) == 2 else "markers"
+    stair, dots = {"color": "@accent", "width": 1, "shape": "hv"}, {"color": "@accent", "size": 5}
     hover_template = "%{x:.4g}, %{y:.4g}<extra>%{text}</extra>"
-    data: list[dict[str, Any]] = [
-        {
-            "type": "scatter", "mode": line, "x": x[rows], "y": y[rows], "showlegend": False,
-            "line": {"color": "@accent", "width": 1, "shape": "hv"}, "marker": {"color": "@accent", "size": 5},
-            "hovertemplate": "%{x:.4g}, %{y:.4g}<extra></extra>",
-        }
-    ]  # fmt: skip
+    data = [trace(x[rows], y[rows], mode=mode, line=stair, marker=dots, hover="%{x:.4g}, %{y:.4g}")]
     designs, far = {0: rows}, far_baselines(result)
     for kind, row_of in _by_kind(result, {result.baseline[name] for name in far}).items():
         designs[len(data)] = kind_rows = np.array([*row_of.values()], dtype=np.intp)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Floats
 from designopt.plugin import report_part
-from designopt.report.colours import axis, bare_layout, category, scale_for
-from designopt.report.labels import number, plain, stage_label, with_unit
+from designopt.report.colours import axis, bare_layout, caption, category, scale_for, upright_line
+from designopt.report.labels import objective_amounts, plain, stage_label, with_unit
 from designopt.report.section import Figure, Section
 from designopt.report.traces import above, constant_axis, trace
 from designopt.store.result import Result
@@ -61,10 +61,7 @@ def reference_words(result: Result) -> str:
     reference, problem = result.reference(), result.problem
     if reference is None:
         return ""
-    at = ", ".join(
-        f"{o.name} {number(o.sign * float(r))} {o.unit}".strip()
-        for o, r in zip(problem.objectives, reference, strict=True)
-    )
+    at = objective_amounts(problem.objectives, reference)
     is_stated = len(result.study.reference) == len(problem.objectives) or any(
         stage.budget.hypervolume is not None for stage in result.study.stages
     )
@@ -109,19 +106,9 @@ def _best(result: Result) -> Figure:
         )  # fmt: skip
         rises = objective.direction == "maximize"  # the name stands where the curve is not
         titles.append(
-            {
-                "text": f"<b>{plain(with_unit(objective.name, objective.unit))}</b>",
-                "x": 1,
-                "y": domains[j][0 if rises else 1],
-                "xref": "paper",
-                "yref": "paper",
-                "xanchor": "right",
-                "yanchor": "bottom" if rises else "top",
-                "showarrow": False,
-                "bgcolor": "@veil",
-                "font": {"color": category(j)},
-            }
-        )
+            caption(f"<b>{plain(with_unit(objective.name, objective.unit))}</b>", 1, domains[j][0 if rises else 1],
+                    xanchor="right", yanchor="bottom" if rises else "top", bgcolor="@veil", font={"color": category(j)})
+        )  # fmt: skip
     stages = _stages(result)
     titles += stages.pop("annotations", [])
     return Figure(
@@ -145,18 +132,7 @@ def _stages(result: Result) -> dict[str, Any]:
     starts = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
     if len(starts) < 2 or len(starts) > 12:
         return {}
-    shapes = [
-        {
-            "type": "line",
-            "x0": float(s) + 0.5,
-            "x1": float(s) + 0.5,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"color": "@faint", "width": 1, "dash": "dash"},
-        }
-        for s in starts[1:]
-    ]
+    shapes = [upright_line(float(s) + 0.5, "@faint", "dash") for s in starts[1:]]
     texts: dict[int, str] = {}
     for s in starts.tolist():
         text = labels.get(str(names[s]), str(names[s]))
@@ -166,16 +142,7 @@ def _stages(result: Result) -> dict[str, Any]:
         else:
             texts[s] = text
     annotations = [
-        {
-            "text": plain(text),
-            "x": float(s) + 0.5,
-            "y": 1,
-            "yref": "paper",
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "showarrow": False,
-            "font": {"size": 11, "color": "@muted"},
-        }
+        caption(plain(text), float(s) + 0.5, 1, xref="x", font={"size": 11, "color": "@muted"})
         for s, text in texts.items()
     ]
     return {"shapes": shapes, "annotations": annotations}

@@ -107,7 +107,7 @@ def in_ask_order(result: Result, stage: str) -> tuple[Outcomes, NDArray[np.intp]
 def _analyses(result: Result) -> Iterator[tuple[Stage, Indices, NDArray[np.intp]]]:
     """Sensitivity stages that have begun, their indices and requested rows."""
     for stage in result.study.stages:
-        if not stage.solver.plugin.has_indices:
+        if not stage.solver.plugin.has("indices"):
             continue
         outcomes, rows = in_ask_order(result, stage.name)
         if len(rows):

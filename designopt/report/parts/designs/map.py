@@ -31,7 +31,7 @@ from designopt.report.labels import (
 )
 from designopt.report.parts.designs.colouring import Colouring, colouring
 from designopt.report.section import Figure, Section, Selector
-from designopt.report.traces import above, beside
+from designopt.report.traces import above, beside, trace
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
@@ -169,11 +169,11 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     ]
     marks = _overlay(result, (0, 1), "", on_colours=True)
     designs = {len(data) + k: rows for k, (_, rows) in enumerate(marks)}
-    data += [trace for trace, _ in marks]
+    data += [points for points, _ in marks]
     violating_rows = np.flatnonzero(_breaks(result) & np.isin(np.arange(len(result.outcomes)), grid.rows))
     if len(violating_rows):
         X = result.outcomes.X[violating_rows]
-        data.append(_crosses(result, violating_rows, X[:, 0], X[:, 1]))
+        data.append(_crosses(violating_rows, X[:, 0], X[:, 1]))
     axes = {
         "xaxis": axis(plain(parameter_label(x)), **scale_of(x)),
         "yaxis": axis(plain(parameter_label(y)), **scale_of(y)),
@@ -250,20 +250,12 @@ def _overlay(
     for name, rows, marker in marks:
         if not len(rows):
             continue
-        trace = {
-            "type": "scatter",
-            "mode": "markers",
-            "name": name,
-            "legendgroup": name,
-            "showlegend": legend,
-            "x": active_values(result)[rows, pair[0]],
-            "y": active_values(result)[rows, pair[1]],
-            "xaxis": f"x{suffix}",
-            "yaxis": f"y{suffix}",
-            "marker": marker,
-            "hovertemplate": hover(result, figures=len(result.problem.space.free) < 3),
-        }
-        traces.append((trace, rows))
+        x, y = (active_values(result)[rows, column] for column in pair)
+        points = trace(
+            x, y, name, mode="markers", marker=marker, hover=hover(result, figures=len(result.problem.space.free) < 3),
+            legendgroup=name, showlegend=legend, xaxis=f"x{suffix}", yaxis=f"y{suffix}",
+        )  # fmt: skip
+        traces.append((points, rows))
     return traces
 
 
@@ -272,18 +264,11 @@ def _breaks(result: Result) -> NDArray[np.bool_]:
     return np.asarray(~result.outcomes.feasible & ~result.outcomes.failed)
 
 
-def _crosses(result: Result, rows: Rows, x: Any, y: Any) -> dict[str, Any]:
+def _crosses(rows: Rows, x: Any, y: Any) -> dict[str, Any]:
     """Crosses for designs that violate a limit, with a legend entry; without designs the entry alone."""
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": BREAKS,
-        "legendgroup": BREAKS,
-        "x": x if len(rows) else [None],
-        "y": y if len(rows) else [None],
-        "marker": {"symbol": "x", "size": 7, **ON_COLOURS},
-        "hoverinfo": "skip",
-    }
+    marker = {"symbol": "x", "size": 7, **ON_COLOURS}
+    x, y = (x, y) if len(rows) else ([None], [None])
+    return trace(x, y, BREAKS, mode="markers", marker=marker, legendgroup=BREAKS)
 
 
 def _points(result: Result, rows: Rows, d: int) -> Figure:
@@ -320,28 +305,21 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
             showticklabels=x == 0,
             **up,
         )
+        marker = {"size": 10 if len(rows) < FEW else 6 if d < 3 else 5, "coloraxis": "coloraxis", **symbols}
+        heights = active_values(result)[rows, y] if pairs else values[0][0][rows]
         data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "showlegend": False,
-                "x": active_values(result)[rows, x],
-                "y": active_values(result)[rows, y] if pairs else values[0][0][rows],
-                "xaxis": f"x{suffix}",
-                "yaxis": f"y{suffix}",
-                "marker": {"size": 10 if len(rows) < FEW else 6 if d < 3 else 5, "coloraxis": "coloraxis", **symbols},
-                "hovertemplate": hover(result, figures=d < 3),
-            }
-        )
+            trace(active_values(result)[rows, x], heights, mode="markers", marker=marker,
+                  hover=hover(result, figures=d < 3), xaxis=f"x{suffix}", yaxis=f"y{suffix}")
+        )  # fmt: skip
     trace_numbers = ",".join(str(k) for k in range(len(data)))
     designs = dict.fromkeys(range(len(data)), rows)
     if pairs:
         for k, pair in enumerate(pairs, start=1):
-            for trace, marker_rows in _overlay(result, pair, "" if k == 1 else str(k), legend=k == 1):
+            for marks, marker_rows in _overlay(result, pair, "" if k == 1 else str(k), legend=k == 1):
                 designs[len(data)] = marker_rows
-                data.append(trace)
+                data.append(marks)
     if symbols:
-        entry = _crosses(result, rows[:0], [], [])
+        entry = _crosses(rows[:0], [], [])
         data.append({**entry, "marker": {"symbol": "x", "size": 8, "color": "@dim"}, "showlegend": True})
     variants: dict[tuple[int, ...], Any] = {}
     values = [[column[rows] for column in by_scenario] for by_scenario in values]

@@ -11,12 +11,12 @@ import numpy as np
 
 from designopt.arrays import Floats
 from designopt.plugin import Quantity, report_part
-from designopt.report.colours import axis, bare_layout, category
+from designopt.report.colours import axis, bare_layout, caption, category, upright_line
 from designopt.report.labels import number, per, plain, with_unit
 from designopt.report.parts.motion.plane_path import ENDS, SAMPLES, Obstacle, path_names, plane
 from designopt.report.parts.motion.time_unit import in_time_unit, time_unit
 from designopt.report.section import Figure, Section, Selector, Table, with_a_value
-from designopt.report.traces import above, constant_axis
+from designopt.report.traces import above, constant_axis, trace
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
@@ -274,23 +274,17 @@ def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], least: Se
     axes: dict[str, Any] = {"xaxis": axis("time [s]", anchor=f"y{m}" if m > 1 else "y")}
     for j, (name, unit, traces) in enumerate(rows):
         suffix = "" if j == 0 else str(j + 1)
-        values = [np.asarray(trace["y"], dtype=float) for trace in traces]
+        values = [np.asarray(curve["y"], dtype=float) for curve in traces]
         steady = constant_axis(np.concatenate(values), CONSTANT_DIGITS, least[j] if least else 0.0) if values else {}
         axes[f"yaxis{suffix}"] = axis("", domain=domains[j], **(steady or {"nticks": 5}))
-        data += [{**trace, "yaxis": f"y{suffix}"} for trace in traces]
-        notes.append({
-            "text": f"<b>{plain(with_unit(name, unit))}</b>", "x": 0, "y": domains[j][1], "xref": "paper",
-            "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 12},
-        })  # fmt: skip
+        data += [{**curve, "yaxis": f"y{suffix}"} for curve in traces]
+        notes.append(caption(f"<b>{plain(with_unit(name, unit))}</b>", 0, domains[j][1], font={"size": 12}))
     return {"data": data, "layout": bare_layout(**axes, annotations=notes)}
 
 
 def line(x: Floats, y: Floats, colour: str, **attributes: Any) -> dict[str, Any]:
     """A curve."""
-    return {
-        "type": "scatter", "mode": "lines", "x": x, "y": y, "line": {"color": colour, "width": 2},
-        "hovertemplate": "%{x:.4~g}: <b>%{y:.5~g}</b><extra></extra>", **attributes,
-    }  # fmt: skip
+    return trace(x, y, colour=colour, width=2, hover="%{x:.4~g}: <b>%{y:.5~g}</b>", **attributes)
 
 
 def _limits(times: Floats, low: float, high: float, all_values: Floats) -> list[dict[str, Any]]:
@@ -319,10 +313,8 @@ def _values_to_draw(phases: Sequence[PhaseSolution], names: Sequence[str]) -> di
             if name not in phase.values:
                 continue
             unit, nodes = phase.units.get(name, ""), phase.mesh.bases
-            dots = {
-                "type": "scatter", "mode": "markers", "x": phase.times[nodes], "y": phase.values[name][nodes],
-                "marker": {"size": 3, "color": category(j)}, "hoverinfo": "skip",
-            }  # fmt: skip
+            marker = {"size": 3, "color": category(j)}
+            dots = trace(phase.times[nodes], phase.values[name][nodes], mode="markers", marker=marker)
             limits = _limits(times, *phase.bounds[name], all_values)
             traces += [*limits, line(times, values[name], category(j)), dots]
         rows.append((name, unit, traces))
@@ -331,13 +323,7 @@ def _values_to_draw(phases: Sequence[PhaseSolution], names: Sequence[str]) -> di
 
 def _with_changes(plot: dict[str, Any], phases: Sequence[PhaseSolution]) -> dict[str, Any]:
     """The plot with a dotted line at each change of phase."""
-    lines = [
-        {
-            "type": "line", "x0": phase.t0, "x1": phase.t0, "y0": 0.0, "y1": 1.0, "xref": "x", "yref": "paper",
-            "line": {"color": "@muted", "width": 1, "dash": "dot"},
-        }
-        for phase in phases[1:]
-    ]  # fmt: skip
+    lines = [upright_line(phase.t0, "@muted", "dot", xref="x") for phase in phases[1:]]
     return {**plot, "layout": {**plot["layout"], "shapes": lines}} if lines else plot
 
 

@@ -189,7 +189,7 @@ def describe(plugin: Plugin, *, has_settings: bool = False) -> str:
             f"design inputs: the settings decide; those of a study: designopt show FILE.yaml, or with settings: "
             f"designopt show {plugin.name} --set model.SETTING=VALUE"
         )
-        any_name = by_settings if plugin.has_declares and not has_settings else "design inputs: any"
+        any_name = by_settings if plugin.has("declares") and not has_settings else "design inputs: any"
         parts.append(_table("design inputs", _input_rows(plugin.inputs)) or any_name)
         parts.append(_table("scenario conditions", _input_rows(plugin.conditions)) or "scenario conditions: any")
         outputs = [replace(row, default="") for row in rows(plugin.outputs)]

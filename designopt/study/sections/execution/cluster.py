@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from designopt.study.language.checking.refusals import value_error, wrong_kind
+from designopt.study.language.checking.refusals import is_number, value_error, wrong_kind
 from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
 from designopt.study.study import Cluster
@@ -27,7 +27,7 @@ _MIN_BYTES = 100_000_000
 
 
 def _bytes(value: Any) -> int:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if is_number(value):
         raise value_error(f"a unit is missing, as in {value:g} GB (one of {', '.join(BYTES)})")
     if not isinstance(value, str):
         raise wrong_kind("an amount of memory such as 32 GB", value)

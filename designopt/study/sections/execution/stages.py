@@ -197,9 +197,9 @@ def against_problem(ctx: Context, placed_stages: Sequence[PlacedStage], problem:
 def _minimum_budget(solver: Use[SolverPlugin], problem: Any) -> int:
     """The minimum number of designs of the solver for `problem`. Raises the exceptions of its `check`."""
     built = solver.build()
-    if solver.plugin.has_check:
+    if solver.plugin.has("check"):
         built.check(problem)
-    return built.minimum_budget(problem) if solver.plugin.has_minimum_budget else 0
+    return built.minimum_budget(problem) if solver.plugin.has("minimum_budget") else 0
 
 
 #: A default population is this multiple of the square root of the budget, with a minimum. Measured with nsga2 on ZDT1

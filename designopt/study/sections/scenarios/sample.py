@@ -103,7 +103,7 @@ def _sampler_and_settings(
         plugin = ctx.plugin(SolverPlugin, Part(word, {}), path)
     else:
         ctx.add(path, f"'use' must be the name of a sampler, not {value_text(word)}", at="use")
-    if plugin is not None and (not plugin.has_unit_sample or "samples" not in plugin.settings):
+    if plugin is not None and (not plugin.has("unit_sample") or "samples" not in plugin.settings):
         message = f"solver '{plugin.name}' does not draw scenarios; use sobol, latin_hypercube, halton or random"
         ctx.add(path, message, at="use")
         plugin = None

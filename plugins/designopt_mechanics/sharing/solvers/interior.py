@@ -135,7 +135,7 @@ def solve_interior(problem: ConvexProblem) -> InteriorSolution:
                 conditions = _conditions(problem, current, active)
             centring = np.clip((1.0 - last_step[active]) ** 2, 0.01, 0.5)
             target = np.maximum(centring * mean, 0.1 * _PRODUCT)
-            direction = _direction(problem, current, conditions, target, active)
+            direction = _direction(problem, current, conditions, target)
             next_point, last_step[active] = _line_search(problem, current, conditions, direction, target, active)
             point.assign(active, next_point)
     return InteriorSolution(np.clip(point.x, problem.lower, problem.upper), point.y, point.w, converged, iterations)
@@ -193,9 +193,7 @@ def _conditions(problem: ConvexProblem, point: _Point, frames: Integers) -> _Con
     )
 
 
-def _direction(
-    problem: ConvexProblem, point: _Point, conditions: _Conditions, target: Floats, frames: Integers
-) -> _Point:
+def _direction(problem: ConvexProblem, point: _Point, conditions: _Conditions, target: Floats) -> _Point:
     """Newton's step for all conditions, with the products of multipliers and distances aimed at `target` (n,)."""
     mu = target[:, None]
     barrier = point.low / point.below + point.up / point.above + _MIN_CURVATURE
