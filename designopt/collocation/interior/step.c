@@ -143,7 +143,7 @@ static int solve_for_step(Interior *t) {
 
 /* Computes Newton's step of variables and equations (equation 13); returns as `values_at`, 0 also without a step.
    Rounding errors hide a singular matrix, as of a motion from rest with a free time: then multipliers grow without
-   limit, and the equations are shifted. */
+   limit, or no digit of the step is correct, and the equations are shifted. */
 static int find_step(Interior *t) {
     const RunData *g = &t->g;
     int status = find_newton_matrix(t);
@@ -154,10 +154,13 @@ static int find_step(Interior *t) {
     find_barrier_slopes(t);
     for (int i = 0; i < g->n; i++) t->rhs[i] = -(t->dual[i] + t->barrier_slopes[i]);
     for (int i = 0; i < g->m; i++) t->rhs[g->n + i] = -t->c[i];
-    if (!factorize_descent(t, 1) || !solve_for_step(t)) return 0;
-    if (largest_of(t->step + g->n, g->m) <= MAX_GROWTH * larger(1.0, largest_of(g->y, g->m))) return 1;
+    if (!factorize_descent(t, 1)) return 0;
+    double threshold = t->threshold;
+    int is_solved = solve_for_step(t);
+    if (is_solved && largest_of(t->step + g->n, g->m) <= MAX_GROWTH * larger(1.0, largest_of(g->y, g->m))) return 1;
     if ((status = find_newton_matrix(t)) < 1) return status;
     shift_diagonal(t, 0.0, singular_shift(t));
+    if (!is_solved) t->threshold = threshold; /* larger pivots did not help */
     return factorize_descent(t, 0) && solve_for_step(t);
 }
 
