@@ -115,6 +115,15 @@ def test_equations_are_shifted_where_no_digit_of_a_step_is_correct(scheme, inter
 
 
 @needs_compiler
+@pytest.mark.parametrize(("scheme", "most"), [("hermite_simpson", 8), ("radau", 10)])
+def test_a_guess_far_from_the_equations_needs_few_iterations(scheme, most):
+    """With multipliers by least squares 12 and 14."""
+    solution = solve(problems.hyper_sensitive(1000.0), Options(intervals=50, scheme=scheme, check=False))
+    assert solution.solver.startswith(NAME)
+    assert solution.iterations <= most
+
+
+@needs_compiler
 def test_ipopt_has_the_remaining_iterations_after_a_lost_run():
     """This run is lost after two iterations."""
     alone = Program(problems.oscillator_mass(), Options(intervals=15, ipopt={"print_level": 0})).solve()

@@ -101,7 +101,19 @@ static int solve_for_rhs(Interior *t, int has_substituted, double *solution) {
     return 1;
 }
 
-/* Sets the multipliers of the equations by least squares (section 3.6), or to 0 if those are large. */
+static double squares_of(const double *v, int n) {
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) sum += v[i] * v[i];
+    return sum;
+}
+
+/* Largest multiplier by least squares. */
+static const double MAX_MULTIPLIER = 1000.0;
+/* Share of the gradient that multipliers may leave if they balance it. */
+static const double UNBALANCED = 0.1;
+
+/* Sets the multipliers of the equations by least squares (section 3.6), or to 0 if those are large, or if equations are
+   violated by more than `far_off` and the gradient is not balanced: then those of a minimum are others. */
 static int find_multipliers(Interior *t) {
     const RunData *g = &t->g;
     if (!g->m) return 1;
@@ -112,7 +124,9 @@ static int find_multipliers(Interior *t) {
     }
     memset(t->rhs + g->n, 0, (size_t)g->m * sizeof(double));
     int is_usable =
-        factorize_matrix(t) == 1 && solve_for_rhs(t, 1, t->step) && largest_of(t->step + g->n, g->m) <= 1000.0;
+        factorize_matrix(t) == 1 && solve_for_rhs(t, 1, t->step) && largest_of(t->step + g->n, g->m) <= MAX_MULTIPLIER;
+    if (largest_of(t->c, g->m) > g->far_off) /* the step of the variables is the gradient that remains */
+        is_usable &= squares_of(t->step, g->n) <= UNBALANCED * UNBALANCED * squares_of(t->rhs, g->n);
     for (int i = 0; i < g->m; i++) g->y[i] = is_usable ? t->step[g->n + i] : 0.0;
     return 1;
 }
