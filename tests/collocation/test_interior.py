@@ -99,9 +99,28 @@ def test_a_path_constraint_on_its_limit_has_the_multiplier_of_ipopt():
 @needs_compiler
 def test_ipopt_takes_over_a_run_that_is_lost():
     """The straight line is feasible for no time: IPOPT restores feasibility from it."""
-    solution = solve(problems.brachistochrone(), Options(intervals=20, check=False))
+    solution = solve(problems.brachistochrone(), Options(intervals=30, check=False))
     assert solution.solver == "ipopt, exact hessian, designopt ldl"
     assert solution.objective == pytest.approx(problems.brachistochrone_time(), rel=1e-4)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("scheme", "intervals"), [("radau", 50), ("hermite_simpson", 150)])
+def test_equations_are_shifted_where_no_digit_of_a_step_is_correct(scheme, intervals):
+    """As with the first matrix of the straight line, from rest. IPOPT ends in another optimum (3.54 s) on the second
+    mesh."""
+    solution = solve(problems.brachistochrone(), Options(intervals=intervals, scheme=scheme, check=False))
+    assert solution.solver.startswith(NAME)
+    assert solution.objective == pytest.approx(problems.brachistochrone_time(), rel=1e-8)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("scheme", "most"), [("hermite_simpson", 8), ("radau", 10)])
+def test_a_guess_far_from_the_equations_needs_few_iterations(scheme, most):
+    """With multipliers by least squares 12 and 14."""
+    solution = solve(problems.hyper_sensitive(1000.0), Options(intervals=50, scheme=scheme, check=False))
+    assert solution.solver.startswith(NAME)
+    assert solution.iterations <= most
 
 
 @needs_compiler

@@ -1,6 +1,6 @@
 """The interior point method on small programs: without its early reductions of the barrier parameter and its steps of
-second order, and with IPOPT's first shift, each iterate is that of IPOPT, which implements the same paper (Wächter &
-Biegler 2006); the result satisfies the unscaled optimality conditions."""
+second order, and with IPOPT's first shift and multipliers, each iterate is that of IPOPT, which implements the same
+paper (Wächter & Biegler 2006); the result satisfies the unscaled optimality conditions."""
 
 from types import SimpleNamespace
 
@@ -44,11 +44,11 @@ class SmallProgram:
             row_box=lambda bounds: (bounds.row_low, bounds.row_high),
         )
 
-    def run(self, start, tolerance=1e-8, constraint_tolerance=1e-4, acceptable=0.0, multipliers=None):
+    def run(self, start, tolerance=1e-8, constraint_tolerance=1e-4, acceptable=0.0, multipliers=None, limit=200):
         """The status and the run."""
         interior = Interior(self.transcription, library.loaded())
         run = Run(interior, self.bounds, np.asarray(start, float), multipliers)
-        return run.go(tolerance, constraint_tolerance, acceptable, 200, lambda: False), run
+        return run.go(tolerance, constraint_tolerance, acceptable, limit, lambda: False), run
 
     def by_ipopt(self, start):
         """IPOPT's statistics and solution."""
@@ -107,6 +107,7 @@ def test_every_iterate_is_that_of_ipopt(program, start, monkeypatch):
     monkeypatch.setattr(method, "KAPPA_EARLY", 10.0)
     monkeypatch.setattr(method, "SECOND_BELOW", 0.0)
     monkeypatch.setattr(method, "FIRST_SHIFT", 1e-4)
+    monkeypatch.setattr(method, "FAR_OFF", np.inf)
     status, run = program.run(start)
     statistics, solution = program.by_ipopt(start)
 
@@ -236,3 +237,17 @@ def test_a_run_is_not_near_while_a_steep_row_is_violated():
 
     assert status in (SOLVED, NEAR)
     assert abs(run.iterate()[1][0]) <= 1e-2
+
+
+@pytest.mark.parametrize(
+    ("violation", "slope", "multiplier"), [(6.0, 0.2, 0.0), (6.0, 0.05, -1.0), (4.0, 0.2, -1.0), (4.0, 5.0, -1.0)]
+)
+def test_first_multipliers_are_zero_if_they_leave_much_of_the_gradient_and_a_large_violation(
+    violation, slope, multiplier
+):
+    """Those of least squares leave the slope in y."""
+    x = ca.SX.sym("x", 2)
+    program = SmallProgram(x, x[0] + slope * x[1], x[0] - violation)
+    _, run = program.run([0.0, 0.0], limit=0)
+
+    np.testing.assert_allclose(run.iterate()[0].constraint_multipliers, multiplier, atol=1e-12)

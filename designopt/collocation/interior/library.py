@@ -42,6 +42,7 @@ class RunData(ctypes.Structure):
         ("kappa_early", ctypes.c_double),
         ("second_below", ctypes.c_double),
         ("first_shift", ctypes.c_double),
+        ("far_off", ctypes.c_double),
         ("warm", ctypes.c_int),
     )
 

@@ -2,9 +2,9 @@
 
    Wächter, Biegler, On the implementation of an interior-point filter line-search algorithm for large-scale nonlinear
    programming, Mathematical Programming 106 (2006) 25. Equations and sections are numbered as in this paper; constants
-   are IPOPT's defaults, except `kappa_early` and `first_shift`. Steps of second order (step.c) are an addition. v
-   contains the variables that are not fixed, then a slack for each row with two different limits. There is no
-   restoration phase: where IPOPT would begin one, the run ends with LOST. */
+   are IPOPT's defaults, except `kappa_early` and `first_shift`. Steps of second order and `far_off` (step.c) are
+   additions. v contains the variables that are not fixed, then a slack for each row with two different limits. There is
+   no restoration phase: where IPOPT would begin one, the run ends with LOST. */
 
 typedef int (*Evaluate)(int what);
 
@@ -48,6 +48,7 @@ typedef struct {
     double kappa_early;          /* replaces kappa_epsilon (equation 7) while the barrier is large */
     double second_below;         /* barrier below which the run tries steps of second order */
     double first_shift;          /* replaces delta_0 (algorithm IC) */
+    double far_off;              /* violation above which the first multipliers must balance the gradient */
     int warm;                    /* whether the run starts with multipliers */
 } RunData;
 

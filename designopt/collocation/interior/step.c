@@ -101,7 +101,19 @@ static int solve_for_rhs(Interior *t, int has_substituted, double *solution) {
     return 1;
 }
 
-/* Sets the multipliers of the equations by least squares (section 3.6), or to 0 if those are large. */
+static double squares_of(const double *v, int n) {
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) sum += v[i] * v[i];
+    return sum;
+}
+
+/* Largest multiplier by least squares. */
+static const double MAX_MULTIPLIER = 1000.0;
+/* Share of the gradient that multipliers may leave if they balance it. */
+static const double UNBALANCED = 0.1;
+
+/* Sets the multipliers of the equations by least squares (section 3.6), or to 0 if those are large, or if equations are
+   violated by more than `far_off` and the gradient is not balanced: then those of a minimum are others. */
 static int find_multipliers(Interior *t) {
     const RunData *g = &t->g;
     if (!g->m) return 1;
@@ -112,7 +124,9 @@ static int find_multipliers(Interior *t) {
     }
     memset(t->rhs + g->n, 0, (size_t)g->m * sizeof(double));
     int is_usable =
-        factorize_matrix(t) == 1 && solve_for_rhs(t, 1, t->step) && largest_of(t->step + g->n, g->m) <= 1000.0;
+        factorize_matrix(t) == 1 && solve_for_rhs(t, 1, t->step) && largest_of(t->step + g->n, g->m) <= MAX_MULTIPLIER;
+    if (largest_of(t->c, g->m) > g->far_off) /* the step of the variables is the gradient that remains */
+        is_usable &= squares_of(t->step, g->n) <= UNBALANCED * UNBALANCED * squares_of(t->rhs, g->n);
     for (int i = 0; i < g->m; i++) g->y[i] = is_usable ? t->step[g->n + i] : 0.0;
     return 1;
 }
@@ -143,7 +157,7 @@ static int solve_for_step(Interior *t) {
 
 /* Computes Newton's step of variables and equations (equation 13); returns as `values_at`, 0 also without a step.
    Rounding errors hide a singular matrix, as of a motion from rest with a free time: then multipliers grow without
-   limit, and the equations are shifted. */
+   limit, or no digit of the step is correct, and the equations are shifted. */
 static int find_step(Interior *t) {
     const RunData *g = &t->g;
     int status = find_newton_matrix(t);
@@ -154,10 +168,13 @@ static int find_step(Interior *t) {
     find_barrier_slopes(t);
     for (int i = 0; i < g->n; i++) t->rhs[i] = -(t->dual[i] + t->barrier_slopes[i]);
     for (int i = 0; i < g->m; i++) t->rhs[g->n + i] = -t->c[i];
-    if (!factorize_descent(t, 1) || !solve_for_step(t)) return 0;
-    if (largest_of(t->step + g->n, g->m) <= MAX_GROWTH * larger(1.0, largest_of(g->y, g->m))) return 1;
+    if (!factorize_descent(t, 1)) return 0;
+    double threshold = t->threshold;
+    int is_solved = solve_for_step(t);
+    if (is_solved && largest_of(t->step + g->n, g->m) <= MAX_GROWTH * larger(1.0, largest_of(g->y, g->m))) return 1;
     if ((status = find_newton_matrix(t)) < 1) return status;
     shift_diagonal(t, 0.0, singular_shift(t));
+    if (!is_solved) t->threshold = threshold; /* larger pivots did not help */
     return factorize_descent(t, 0) && solve_for_step(t);
 }
 
