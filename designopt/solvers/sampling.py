@@ -11,6 +11,7 @@ serve for sampled scenarios.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Annotated, ClassVar, Literal
@@ -37,18 +38,18 @@ Samples = Annotated[int, Quantity("", "number of designs", ge=1, le=MOST_POINTS)
 Scramble = Annotated[bool, Quantity("", "randomise the points within their strata")]
 
 
-class UnitSampler:
+class UnitSampler(ABC):
     """A sampler of the unit cube, whose points are scaled to the box of search coordinates."""
 
     needs_objectives: ClassVar[bool] = False
     uses_start: ClassVar[bool] = False
 
-    def check(self, problem: Problem) -> None:
+    def check(self, problem: Problem) -> None:  # noqa: B027 - samplers without restrictions need none
         """Nothing: the sample has any number of points and parameters."""
 
+    @abstractmethod
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Floats:
         """Points (samples, dimension) in [0, 1)."""
-        raise NotImplementedError
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
         """Evaluate the whole sample in one batch."""

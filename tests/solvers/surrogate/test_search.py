@@ -67,7 +67,6 @@ def test_a_front_within_limits_is_covered():
     space = [DesignVariable("a", "real", 0.0, 5.0), DesignVariable("b", "real", 0.0, 3.0)]
     problem = problem_from(bnh, space, minimize=["f", "g"], limits={"inside": 0.0, "outside": 0.0})
     outcomes = outcomes_of(run(problem, 55))
-    import moocore
 
     F = (outcomes.objectives[outcomes.feasible] - [0.0, 4.0]) / [136.0, 46.0]
     assert moocore.hypervolume(F[(F < 1.1).all(axis=1)], ref=[1.1, 1.1]) > 0.98 * 1.02368
@@ -218,59 +217,6 @@ def test_the_front_of_a_model_without_noise_is_what_was_observed():
         [scale.values(v) for scale, v in zip(processes.scales, processes.front_values.T, strict=True)]
     )
     assert values == pytest.approx(F[~branch])
-
-
-@pytest.mark.parametrize(("improvements", "share"), [(0, 0.2), (30, 0.5)])
-def test_where_values_jump_the_front_is_looked_around_less_often_without_success(improvements, share, monkeypatch):
-    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), [], set())
-    monkeypatch.setattr(search, "_nearby_processes", lambda processes, X: (processes, (np.zeros(2), np.ones(2))))
-    search._jumps = True
-    search._recent.extend([False] * 10)
-    search._worth += [[3.0, 30.0], [improvements, 30.0]]
-    first = [next(search._ways(None, np.empty((0, 2))))[1] is not None for _ in range(400)]
-    assert np.mean(first) == pytest.approx(share, abs=0.06)
-
-
-@pytest.mark.parametrize(
-    ("gains", "improvements", "share"),
-    [
-        ([], True, 0.0),
-        ([(1.0, 0.9), (3.0, 5.0)], True, 0.0),
-        ([(1.0, 0.0), (4.0, 3.0)], True, 0.4),
-        ([(1.0, 0.0)], True, 0.8),
-        ([(1.0, 1.0)], False, 0.5),
-        ([(1.0, 0.0)], False, 0.8),
-    ],
-)
-def test_the_less_of_the_expected_gains_was_real_the_more_often_a_local_model_chooses(
-    gains, improvements, share, monkeypatch
-):
-    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), [], set())
-    monkeypatch.setattr(search, "_nearby_processes", lambda processes, X: (processes, (np.zeros(2), np.ones(2))))
-    search._gains.extend(gains)
-    search._recent.extend([improvements] * 10)
-    first = [next(search._ways(None, np.empty((0, 2))))[1] is not None for _ in range(400)]
-    assert np.mean(first) == pytest.approx(share, abs=0.06)
-
-
-@pytest.mark.parametrize("names", [["f"], ["f", "g"]])
-def test_expected_gains_are_compared_with_real_ones(names):
-    problem = problem_from(lambda d, s: {"f": (d["x"] - 0.3) ** 2, "g": (d["y"] - d["x"]) ** 2}, SQUARE, minimize=names)
-    evaluate = InProcess(problem, 30)
-    start = evaluate(np.random.default_rng(0).random((8, 2)))
-    search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), [start], set())
-    design = search.ask()
-    (expectation,) = search._expectations.values()
-    outcomes = evaluate(design)
-    search.tell(outcomes)
-    processes = expectation.processes
-    ((expected, real),) = search._gains
-    values = np.array([scale.scaled(v) for scale, v in zip(processes.scales, outcomes.objectives[0], strict=True)])
-    reference = processes.boxes.upper.max(axis=0)
-    front = processes.front_values
-    gain = moocore.hypervolume(np.vstack([front, values]), ref=reference) - moocore.hypervolume(front, ref=reference)
-    assert expected == np.exp(expectation.value)
-    assert real == pytest.approx(gain, abs=1e-14)
 
 
 def test_a_front_of_one_design_counts_gains_as_far_as_values_usually_reach():
