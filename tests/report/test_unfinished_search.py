@@ -225,7 +225,7 @@ def test_searches_that_end_far_apart_are_noted_with_the_range_of_their_ends(
     assert ends_apart(one) == []
 
 
-@pytest.mark.parametrize(("budget", "is_finished"), [(12, False), (60, True)])
+@pytest.mark.parametrize(("budget", "is_finished"), [(12, False), (80, True)])
 def test_a_search_by_gp_whose_processes_expect_a_gain_is_named_with_a_budget(
     tmp_path: Path, budget: int, is_finished: bool
 ) -> None:

@@ -1,6 +1,7 @@
 """Runs on local Dask workers: the same journals, and what happens when workers hang or die."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -148,7 +149,8 @@ def _kill_workers(times, stop, rng):
             return
         workers = _worker_pids()
         if workers:
-            os.kill(int(rng.choice(workers)), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(int(rng.choice(workers)), signal.SIGKILL)
 
 
 def _worker_pids():
