@@ -45,7 +45,7 @@ published functions are sums over parameters (Levy, Styblinski-Tang, Michalewicz
 add up fit: gains on these say little about a model whose parameters interact. Times in the records are those of busy
 machines. "not run": no seed of that search came so far. Behind each table stands, for every problem, which other search
 has the largest median, its runs, gp's median over it, and the probability that the other's runs rank so far above those
-of gp by chance (one- sided). One run against five cannot tell (p is 1/6 at least); 0.000 everywhere says that no search
+of gp by chance (one-sided). One run against five cannot tell (p is 1/6 at least); 0.000 everywhere says that no search
 had come below the worst corner of the front by then.
 
 The table is a [benchmark file](benchmark_files.md), `tests/bench/few_evaluations/few_evaluations.yaml`: problems,

@@ -55,14 +55,15 @@ def test_empty_cells_at_the_end_of_a_row_are_none() -> None:
         ("sag 1.5e3 mm", r"sag ([0-9.]+)", "takes 1.5, a part of '1.5e3': state in the pattern what follows"),
         ("sag 1,5 mm", r"sag ([0-9.]+)", "takes 1, a part of '1,5'"),
         ("sag 12.5 mm", r"sag (\d+)", "takes 12, a part of '12.5'"),
+        ("sag -1.#IND mm", r"sag ([-0-9.]+)", "takes -1., a part of '-1.#IND'"),
         ("sag = 123.4 mm", r"sag.*([0-9.]+) mm", "takes 4, a part of '123.4': write .*? before the group"),
         ("sag = 123.4 mm", r"sag.*\s*([0-9.]+)", "takes 4, a part of '123.4'"),
         ("sag = 123.4 mm", r"sag.*(?P<v>[0-9.]+)", "takes 4, a part of '123.4'"),
         ("sag = 123.4 mm", r"sag.*?=.* *([0-9.]+) mm", "takes 4, a part of '123.4'"),
     ],
     ids=[
-        *("an exponent", "a decimal comma", "decimals", "a greedy wildcard", "spaces after it", "a group with a name"),
-        "a lazy wildcard before it",
+        *("an exponent", "a decimal comma", "decimals", "a name of no number", "a greedy wildcard", "spaces after it"),
+        *("a group with a name", "a lazy wildcard before it"),
     ],
 )
 def test_a_pattern_that_takes_a_part_of_a_number_is_refused(text: str, pattern: str, message: str) -> None:
@@ -147,6 +148,31 @@ def test_stars_before_the_number_that_counts_do_no_harm() -> None:
     escaped = {"text": FILE, "pattern": r"sag\(x\) = (?:-)?(?P<size>[\d.]+)"}
     with pytest.raises(MissingResult, match="is no number"):
         result("sag(x) = 1.0\nsag(x) = -***\n", **escaped)
+
+
+def test_stars_that_may_be_a_heading_decide_no_choice() -> None:
+    text = "**** sag ****\nsag 3.5\nsag 4.5\n"
+    with pytest.raises(MissingResult, match=r"match 2 is '3.5' if '\*\*\*\*' in line 1 stands for a number, and"):
+        result(text, text=FILE, pattern=r"sag\s+([\d.]+)", match=2)
+    assert result(text, text=FILE, pattern=r"^sag\s+([\d.]+)", match=2) == 4.5
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("force 3\nforce information\n", r"(?i)force\s*([-\d.]+)"),
+        ("3 bananas\n", r"(\d)"),
+        ("shift 3\nshift nanometers 5\n", r"shift\s*(\d)"),
+    ],
+    ids=["begin", "inside", "unit"],
+)
+def test_a_part_of_a_word_is_not_in_place_of_a_number(text: str, pattern: str) -> None:
+    assert read({"text": FILE, "pattern": pattern}, Path(), {FILE: text}) == [3.0]
+
+
+def test_the_group_of_a_pattern_is_known_behind_a_class_with_a_bracket() -> None:
+    with pytest.raises(MissingResult, match="line 2: '\\*\\*\\*' is no number"):
+        result("sag 3\nsag ***\n", text=FILE, pattern=r"[]()]?sag (\d)")
 
 
 def test_a_key_that_an_object_has_twice_is_refused_where_it_is_the_result() -> None:

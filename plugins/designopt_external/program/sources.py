@@ -7,6 +7,7 @@ import difflib
 import json
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,9 +28,10 @@ LETTERS = 5
 #: The unit in the head of a column: ``force [N]``.
 _UNIT_OF_HEAD = re.compile(r".*\[([^\]]+)\]\s*")
 #: What continues a number behind a group, and the digits of one before a group.
-_CONTINUATION, _DIGITS_BEFORE = re.compile(r"[.,]?\d|[EeDd][-+]?\d"), re.compile(r"[-+]?[\d.,]*\d[.,]?$")
-#: What programs write in place of a number.
-_NO_NUMBER = re.compile(r"\*{2,}|[-+]?(?:[Nn][Aa][Nn]|[Ii]nf(?:inity)?|INF(?:INITY)?)")
+_CONTINUATION = re.compile(r"[.,]?\d|[EeDd][-+]?\d|#(?:QNAN|SNAN|IND|INF)")
+_DIGITS_BEFORE = re.compile(r"[-+]?[\d.,]*\d[.,]?$")
+#: What programs write in place of a number, and no part of a word.
+_NO_NUMBER = re.compile(r"\*{2,}|(?<![A-Za-z])[-+]?(?:[Nn][Aa][Nn]|[Ii]nf(?:inity)?|INF(?:INITY)?)(?![A-Za-z])")
 #: A greedy wildcard before a group, directly or with optional spaces between.
 _WILDCARD = re.compile(r"\.[*+](?:\\s[*+?]?| [*+?]?)*\((?!\?[^P])")
 
@@ -377,24 +379,48 @@ def _text(text: str, section: SourceSection) -> list[float]:
 
 def _pattern_numbers(text: str, section: SourceSection, pattern: str) -> list[float]:
     """The numbers of a pattern, NaN where the program has written none in their place. Raises `ValueError` where such
-    a place counts for an output: the last one, a chosen one, any for `take`."""
-    matches = [(match, True) for match in re.finditer(pattern, text, re.MULTILINE)]
-    ranges = [match.span() for match, _ in matches]
+    a place counts for an output: the last one, a chosen one, any for `take`; and where it decides which number is the
+    chosen one."""
+    numbers = [(match, True) for match in re.finditer(pattern, text, re.MULTILINE)]
+    ends = [match.end() for match, _ in numbers]
+    matches = list(numbers)
     for match in _matches_without_number(text, pattern):
-        if not any(begin < match.end() and match.start() < end for begin, end in ranges):
+        following = bisect_right(ends, match.start())
+        if following == len(numbers) or match.end() <= numbers[following][0].start():
             matches.append((match, False))
     if not matches:
         raise ValueError(f"nothing matches '{pattern}'{nearest_lines(text, pattern)}")
     matches.sort(key=lambda entry: entry[0].start(1))
     if "match" in section:
-        matches = [_chosen_match(matches, section["match"], pattern)]
+        match, has_number = _chosen_match(matches, section["match"], pattern)
+        if has_number:
+            _check_choice(match, numbers, matches, section["match"])
+        matches = [(match, has_number)]
     empty_places = [match for match, has_number in matches if not has_number]
     if not matches[-1][1] or ("take" in section and empty_places):
         match = empty_places[-1]
-        line = text.count("\n", 0, match.start(1)) + 1
         stars = ": the program had too few columns for it" if "*" in match[1] else ""
-        raise ValueError(f"line {line}: '{match[1]}' is no number, where '{pattern}' expects one{stars}")
+        raise ValueError(f"line {_line(match)}: '{match[1]}' is no number, where '{pattern}' expects one{stars}")
     return [_matched_number(match, pattern) if has_number else float("nan") for match, has_number in matches]
+
+
+def _check_choice(
+    match: re.Match[str], numbers: list[tuple[re.Match[str], bool]], matches: list[tuple[re.Match[str], bool]], at: int
+) -> None:
+    """Raises `ValueError` where another `match` is number `at` if places without number do not count: stars and words
+    may also be a heading."""
+    index = at - 1 if at > 0 else at
+    if not -len(numbers) <= index < len(numbers) or numbers[index][0] is match:
+        return
+    stars = next(empty_match for empty_match, has_number in matches if not has_number)
+    raise ValueError(
+        f"match {at} is '{match[1]}' if '{stars[1]}' in line {_line(stars)} stands for a number, and"
+        f" '{numbers[index][0][1]}' if not: state in the pattern what stands in the lines of the numbers alone"
+    )
+
+
+def _line(match: re.Match[str]) -> int:
+    return match.string.count("\n", 0, match.start(1)) + 1
 
 
 def _matches_without_number(text: str, pattern: str) -> Iterator[re.Match[str]]:
@@ -411,11 +437,11 @@ def _matches_without_number(text: str, pattern: str) -> Iterator[re.Match[str]]:
 def _group(pattern: str) -> tuple[int, int] | None:
     """Begin and end of the group of a pattern, with its parentheses."""
     depth, begin, level, in_class = 0, None, 0, False
-    for token in re.finditer(r"\\.|.", pattern, re.DOTALL):
+    for token in re.finditer(r"\\.|\[\^?\]?|.", pattern, re.DOTALL):  # a bracket at the begin of a class belongs to it
         at, character = token.start(), token.group()
         if in_class:
             in_class = character != "]"
-        elif character == "[":
+        elif character.startswith("["):
             in_class = True
         elif character == "(":
             depth += 1

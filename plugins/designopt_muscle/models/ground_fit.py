@@ -29,8 +29,8 @@ from designopt_muscle.models.trial import (
 )
 from designopt_muscle.osim.model import OsimModel
 
-#: Hz, cut-off of a motion without one, and largest share of the sampling rate that it may be.
-_USUAL_CUTOFF, _HIGHEST_CUTOFF = 6.0, 0.2
+#: Hz, cut-off of a motion without one, and largest shares of the usual and of the lowest sampling rate that it may be.
+_USUAL_CUTOFF, _HIGHEST_CUTOFF, _ACROSS_GAPS = 6.0, 0.2, 0.45
 #: Frames at an end of a record whose accelerations may be poor, and least number of frames to compare.
 _END, _FRAMES = 5, 30
 #: Share of the weight at the root from which a frame lacks a force of the ground, and share of the frames from which a
@@ -53,8 +53,11 @@ def ground_fit_notes(
     with the name of the file that is doubtful. Empty for a model that is fixed to the ground, and for loads in the axes
     of moving bodies. Raises `TrialError` for files that cannot be used.
     """
-    rate = 1.0 / float(np.median(np.diff(recorded_times(motion))))
-    coordinates, table = moved_coordinates(model, motion, cutoff or min(_USUAL_CUTOFF, _HIGHEST_CUTOFF * rate))
+    steps = np.diff(recorded_times(motion))
+    if len(steps) < _FRAMES:
+        return []
+    highest = min(_USUAL_CUTOFF, _HIGHEST_CUTOFF / float(np.median(steps)), _ACROSS_GAPS / float(steps.max()))
+    coordinates, table = moved_coordinates(model, motion, cutoff or highest)
     first, last = window or (-np.inf, np.inf)
     usable = np.flatnonzero(coordinates.is_finite & (coordinates.time >= first) & (coordinates.time <= last))
     if not root_rows(model)[0] or len(usable) < _FRAMES:

@@ -27,6 +27,8 @@ _LONG_ARM = 0.1
 _EASIER = 0.5
 #: m, from the origin of a body, beyond which no force acts on it, and beyond which it may act on another one.
 _FAR, _BESIDE = 1.0, 0.25
+#: Hz, sampling rate below which a filter with the usual cut-off leaves too little to tell noise from the motion.
+_FILTERED_RATE = 30.0
 #: Loaded frames that a doubt about the point of a force needs.
 _LEAST_FRAMES = 3
 
@@ -40,7 +42,11 @@ def acceleration_notes(table: TimeTable, model: OsimModel) -> list[str]:
     """A note on noise in the coordinates of a motion in rad and m that is differentiated without a filter."""
     curves = {name: table.column(name) for name in model.free if _has_column(table, name)}
     turning = {c.name for c in model.coordinates if c.rotational}
-    return noise_notes(curves, table.time, turning, "Set a cutoff, such as 6 Hz for walking")
+    rate = 1.0 / float(np.median(np.diff(table.time))) if len(table.time) > 1 else np.inf
+    remedy = "Set a cutoff, such as 6 Hz for walking"
+    if rate < _FILTERED_RATE:
+        remedy = f"{rate:.3g} rows per second may be too few for the motion; if they are not, set a lower cutoff"
+    return noise_notes(curves, table.time, turning, remedy)
 
 
 def pose_notes(table: TimeTable, model: OsimModel) -> list[str]:

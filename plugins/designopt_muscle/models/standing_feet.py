@@ -21,12 +21,12 @@ Curves = Mapping[str, Floats]
 
 
 def sliding(motion: Kinematics, time: Floats, loads: Sequence[BodyLoad], weight: float) -> float:
-    """RMS speed (m/s) of loaded bodies at their centres of pressure, relative to its median over `time` (n,) s, which
-    is that of a treadmill; NaN in a record with few loaded frames.
+    """RMS speed (m/s) of loaded bodies at their centres of pressure, relative to the median of each body over `time`
+    (n,) s, which is that of its belt on a treadmill; NaN in a record with few loaded frames.
 
     A body is loaded where the force on it is more than 0.3 of the `weight` (N).
     """
-    velocities = []
+    velocities: dict[str, list[Floats]] = {}
     for load in loads:
         centre = load.centre
         stands = np.isfinite(centre).all(axis=1) & (load.force[:, 1] > _STANDS * weight)
@@ -37,12 +37,13 @@ def sliding(motion: Kinematics, time: Floats, loads: Sequence[BodyLoad], weight:
         before, after = (
             origin[frames + shift] + np.einsum("nij,nj->ni", rotation[frames + shift], point) for shift in (-1, 1)
         )
-        velocities.append((after - before) / (time[frames + 1] - time[frames - 1])[:, None])
-    velocity = np.concatenate(velocities) if velocities else np.zeros((0, 3))
-    velocity = velocity[np.isfinite(velocity).all(axis=1)]
-    if len(velocity) < _FRAMES:
+        velocity = (after - before) / (time[frames + 1] - time[frames - 1])[:, None]
+        velocities.setdefault(load.body, []).append(velocity[np.isfinite(velocity).all(axis=1)])
+    by_body = [velocity for parts in velocities.values() if len(velocity := np.concatenate(parts))]
+    if sum(map(len, by_body)) < _FRAMES:
         return float("nan")
-    return float(np.sqrt(np.mean(((velocity - np.median(velocity, axis=0)) ** 2).sum(axis=1))))
+    slips = np.concatenate([velocity - np.median(velocity, axis=0) for velocity in by_body])
+    return float(np.sqrt(np.mean((slips**2).sum(axis=1))))
 
 
 def standing_notes(

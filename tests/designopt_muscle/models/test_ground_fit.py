@@ -5,6 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from designopt_muscle.geometry.kinematics import Kinematics
+from designopt_muscle.geometry.loads import BodyLoad
+from designopt_muscle.models.standing_feet import sliding
 from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_recordings.files.read import read_table
 from designopt_recordings.files.write import storage_text
@@ -42,7 +45,7 @@ def notes(opensim):
     """The remarks on a changed trial: exchanged columns of the motion, noise (rad, m) in it, forces s later, masses
     times a factor."""
 
-    def notes_of(walk="10dof", exchanged=(), noise=0.0, later=0.0, mass=1.0, cutoff=6.0, window=None):
+    def notes_of(walk="10dof", exchanged=(), noise=0.0, later=0.0, mass=1.0, cutoff=6.0, window=None, rows=None):
         model, motion, loads, forces = (
             InputFile(name, (opensim / folder / name).read_bytes())
             for folder, name in zip(("models", "motion", "motion", "motion"), WALKS[walk], strict=True)
@@ -56,8 +59,10 @@ def notes(opensim):
         rotations = [i for i, name in enumerate(table.names) if not name.startswith(("pelvis_t", "mtp"))]
         size = np.degrees(noise) if table.in_degrees else noise
         values[:, rotations] += size * np.random.default_rng(0).standard_normal((len(values), len(rotations)))
+        rows = np.arange(len(values)) if rows is None else rows
+        changed_table = replace(table, time=table.time[rows], values=values[rows])
         scenario = {
-            "motion": InputFile("walk.sto", storage_text(replace(table, values=values)).encode()),
+            "motion": InputFile("walk.sto", storage_text(changed_table).encode()),
             "external_loads": loads,
             "external_forces": InputFile(
                 "forces.sto", storage_text(replace(reactions, time=reactions.time + later)).encode()
@@ -106,6 +111,31 @@ def test_a_motion_without_a_simple_mistake_whose_feet_slide_is_a_question(notes)
     mixed = (*HIPS_AND_KNEES, ("ankle_angle_r", "pelvis_tilt"))
     (note,) = (note for note in notes(exchanged=mixed) if "slide" in note)
     assert "are columns exchanged or of the opposite sign" in note
+
+
+@pytest.mark.parametrize(("acceleration", "slip"), [(0.0, 0.0), (1.0, 0.5)])
+def test_feet_on_two_belts_of_constant_speed_stand(acceleration, slip):
+    """Each foot stands for 2 s on its belt; with 1 m/s² over 2 s the velocity is spread over 2 m/s."""
+    time = np.arange(0.0, 4.0, 0.01)
+    loads, origins = [], {}
+    for body, speed, stands in (("calcn_r", 0.5, time < 2.0), ("calcn_l", 1.5, time >= 2.0)):
+        since = time - time[stands][0]
+        origins[body] = np.outer(-speed * time + 0.5 * acceleration * since**2, [1.0, 0.0, 0.0])
+        force = np.outer(np.where(stands, 700.0, 0.0), [0.0, 1.0, 0.0])
+        loads.append(BodyLoad(body, force, origins[body], np.zeros_like(force)))
+    rotations = {body: np.broadcast_to(np.eye(3), (len(time), 3, 3)) for body in origins}
+    motion = Kinematics(None, {}, rotations, origins, {}, {})
+    assert sliding(motion, time, loads, 700.0) == pytest.approx(slip * 2.0 / np.sqrt(3.0), rel=0.02, abs=1e-9)
+
+
+def test_a_motion_with_missing_rows_that_can_be_differentiated_is_compared_without_an_error(notes):
+    rows = np.r_[0:50, 58:151]  # a step of 0.15 s, over which no filter of 6 Hz is possible
+    assert not [note for note in notes(cutoff=None, rows=rows) if note.startswith("forces.sto")]
+
+
+def test_a_motion_of_few_rows_per_second_is_not_told_to_set_a_filter_that_it_cannot_have(notes):
+    (note,) = (note for note in notes(cutoff=None, rows=np.arange(0, 151, 15)) if "noise" in note)
+    assert note.endswith("4 rows per second may be too few for the motion; if they are not, set a lower cutoff")
 
 
 def test_masses_that_do_not_fit_the_forces_are_named(notes):
