@@ -39,10 +39,10 @@ SIDES = tuple((f"{name}_r", f"{name}_l") for name in ("hip_flexion", "knee_angle
 
 @pytest.fixture
 def notes(opensim):
-    """The remarks on a changed trial: exchanged columns of the motion, noise (rad, m) in it, forces s later, masses
-    times a factor."""
+    """The remarks on a changed trial: exchanged columns of the motion, noise (rad, m) in it, a dropped row, forces s
+    later, masses times a factor."""
 
-    def notes_of(walk="10dof", exchanged=(), noise=0.0, later=0.0, mass=1.0, cutoff=6.0, window=None):
+    def notes_of(walk="10dof", exchanged=(), noise=0.0, later=0.0, mass=1.0, cutoff=6.0, window=None, dropped=()):
         model, motion, loads, forces = (
             InputFile(name, (opensim / folder / name).read_bytes())
             for folder, name in zip(("models", "motion", "motion", "motion"), WALKS[walk], strict=True)
@@ -56,8 +56,9 @@ def notes(opensim):
         rotations = [i for i, name in enumerate(table.names) if not name.startswith(("pelvis_t", "mtp"))]
         size = np.degrees(noise) if table.in_degrees else noise
         values[:, rotations] += size * np.random.default_rng(0).standard_normal((len(values), len(rotations)))
+        moved_table = replace(table, time=np.delete(table.time, dropped), values=np.delete(values, dropped, axis=0))
         scenario = {
-            "motion": InputFile("walk.sto", storage_text(replace(table, values=values)).encode()),
+            "motion": InputFile("walk.sto", storage_text(moved_table).encode()),
             "external_loads": loads,
             "external_forces": InputFile(
                 "forces.sto", storage_text(replace(reactions, time=reactions.time + later)).encode()
@@ -118,6 +119,16 @@ def test_frames_of_a_foot_beside_the_plates_are_counted(notes):
     (note,) = (note for note in notes("two plates") if "frames" in note)
     assert re.search(r"in \d+ of \d+ frames from \S+ to \S+ s the forces leave more than 25% of the weight", note)
     assert not [note for note in notes("two plates", window=(0.6, 1.6)) if "frames" in note]
+
+
+def test_a_dropped_row_of_a_motion_is_named_with_and_without_a_filter(notes):
+    unfiltered = "a sample seems to be missing, the first after"
+    assert [len([note for note in notes(dropped=rows, cutoff=None) if unfiltered in note]) for rows in ([], [40])] == [
+        0,
+        1,
+    ]
+    (note,) = (note for note in notes(dropped=[40]) if "resampled" in note)
+    assert unfiltered not in note
 
 
 def test_noise_of_an_unfiltered_motion_is_named_with_its_size_and_the_filter(notes):
