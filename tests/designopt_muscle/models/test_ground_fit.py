@@ -123,10 +123,8 @@ def test_frames_of_a_foot_beside_the_plates_are_counted(notes):
 
 def test_a_dropped_row_of_a_motion_is_named_with_and_without_a_filter(notes):
     unfiltered = "a sample seems to be missing, the first after"
-    assert [len([note for note in notes(dropped=rows, cutoff=None) if unfiltered in note]) for rows in ([], [40])] == [
-        0,
-        1,
-    ]
+    assert not [note for note in notes(cutoff=None) if unfiltered in note]
+    assert len([note for note in notes(dropped=[40], cutoff=None) if unfiltered in note]) == 1
     (note,) = (note for note in notes(dropped=[40]) if "resampled" in note)
     assert unfiltered not in note
 
