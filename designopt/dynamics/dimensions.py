@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from designopt.dynamics.expressions import column
 from designopt.dynamics.system import System
 from designopt.dynamics.variable import Variable
 from designopt.lazy import casadi as ca
@@ -70,7 +71,7 @@ def _unit_conflicts(system: System) -> list[str]:
     columns = {label: [ca.SX.sym(v.name) for v in table] for label, table in tables.items()}
     time = ca.SX.sym("time")
     symbols = [(e, v.unit) for label, table in tables.items() for v, e in zip(table, columns[label], strict=True)]
-    full = [ca.vertcat(*column, ca.SX(0, 1)) for column in columns.values()] + [time]
+    full = [column(symbols_of_table) for symbols_of_table in columns.values()] + [time]
     without_controls = [full[0], *full[2:]]
 
     def equations(

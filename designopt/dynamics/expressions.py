@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from designopt.dynamics.variable import Variable, Vector
 from designopt.lazy import casadi as ca
+
+
+def column(entries: Iterable[Any]) -> Any:
+    """Numbers and expressions (SX) below each other; an empty column if there are none."""
+    return ca.vertcat(*entries, ca.SX(0, 1))
 
 
 class Expressions:

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.dynamics.expressions import Expressions
+from designopt.dynamics.expressions import Expressions, column
 from designopt.dynamics.residual import RESIDUAL_ARGUMENTS, ResidualForm, explicit, linear_in_unknowns
 from designopt.dynamics.variable import Variable, Vector
 from designopt.lazy import casadi as ca
@@ -137,11 +137,11 @@ class System:
             [expressions.symbol("number of the data", v, s) for v, s in data],
         )
         t = ca.SX.sym("t") if time is None else expressions.symbol("time", Variable("time", "s"), time)
-        x, u, z, p, q = (ca.vertcat(*symbols) if symbols else ca.SX(0, 1) for symbols in tables)
+        x, u, z, p, q = (column(symbols) for symbols in tables)
         check = expressions.only_known_names
         equations = [check(f"the equation of '{v.name}'", e) for v, _, e in algebraic]
         guard_expressions = [check(f"guard '{label}'", e) for label, e in (guards or {}).items()]
-        s = ca.vertcat(*(expressions.symbol("unknown", v, s) for v, s, _ in unknowns)) if unknowns else ca.SX(0, 1)
+        s = column(expressions.symbol("unknown", v, s) for v, s, _ in unknowns)
         rates = [check(f"the rate of '{v.name}'", rate) for v, _, rate in states]
         results = [check(f"output '{v.name}'", e) for v, e in outputs]
         residuals = [check(f"the equation of '{v.name}'", e) for v, _, e in unknowns]

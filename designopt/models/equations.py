@@ -9,14 +9,14 @@ with the states, S_j' = f_x S_j + f_s ds_j + f_p, with the derivatives ds_j of t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from designopt.dynamics import System, Variable
 from designopt.dynamics.dimensions import findings, rate_of
 from designopt.dynamics.equations import call_equations, check_named
-from designopt.dynamics.expressions import Expressions
+from designopt.dynamics.expressions import Expressions, column
 from designopt.lazy import casadi as ca
 from designopt.models.quantities import (
     Event,
@@ -65,7 +65,7 @@ class Equations:
             checker.symbol("quantity", Variable(n, ""), symbol)
         values = {n: checker.only_known_names(f"the equation of '{n}'", e) for n, e in expressions.items()}
         model_equations = cls(name, quantities, symbols, time, values)
-        integrals = ca.vertcat(*(symbols[n] for n in model_equations.names(Integral)), ca.SX(0, 1))
+        integrals = column(symbols[n] for n in model_equations.names(Integral))
         for n in model_equations.names(State, Unknown, Integral, Series, Peak, Event, Guard):
             if ca.depends_on(values[n], integrals):
                 raise ValueError(f"model '{name}': the equation of '{n}' contains an integral: declare it as a State")
@@ -103,11 +103,11 @@ class Equations:
         derivatives of the outputs with respect to all parameters, with the same factor; "<event>/time" is the time
         derivative of an event's expression."""
         states, unknowns = self.names(State, Integral), self.names(Unknown)
-        x, s = self._column(self.symbols[n] for n in states), self._column(self.symbols[n] for n in unknowns)
-        f = self._column(self.values[n] for n in states)
-        R = self._column(self.values[n] for n in unknowns)
+        x, s = column(self.symbols[n] for n in states), column(self.symbols[n] for n in unknowns)
+        f = column(self.values[n] for n in states)
+        R = column(self.values[n] for n in unknowns)
         sampled_names = [n for kind in SAMPLED for n in self.names(kind)]
-        y = self._column(self.values[n] for n in sampled_names)
+        y = column(self.values[n] for n in sampled_names)
         more_states, more_unknowns, scales, outputs = [], [], [], self._values(sampled_names)
         for name in self.names(Parameter):
             p, scale = self.symbols[name], ca.SX.sym(f"scale_{name}")
@@ -131,7 +131,7 @@ class Equations:
         """The CasADi function of states and integrals, unknowns, parameters, constants and time that returns
         `names`."""
         groups = [self.names(State, Integral), self.names(Unknown), self.names(Parameter), self.constants()]
-        arguments = [self._column(self.symbols[n] for n in group) for group in groups]
+        arguments = [column(self.symbols[n] for n in group) for group in groups]
         return ca.Function("values", [*arguments, self.time], [self.values[n] for n in names])
 
     def constants(self) -> list[str]:
@@ -140,14 +140,11 @@ class Equations:
 
     def used(self) -> list[str]:
         """The constants that the motion, its signals and its integrals depend on."""
-        every = self._column(self.values[n] for n in self.names(State, Unknown, Series, Integral, Guard))
+        every = column(self.values[n] for n in self.names(State, Unknown, Series, Integral, Guard))
         return [n for n in self.constants() if ca.depends_on(every, self.symbols[n])]
 
     def _values(self, names: list[str]) -> dict[str, Any]:
         return {n: self.values[n] for n in names}
-
-    def _column(self, entries: Iterable[Any]) -> Any:
-        return ca.vertcat(*entries, ca.SX(0, 1))
 
     def _system(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.collocation import Constraint, Integral, Peak, Phase, Samples, TrajectoryProblem
-from designopt.lazy import casadi as ca
+from designopt.dynamics.expressions import column
 from designopt.models import quantities
 from designopt.models.equations import Equations
 from designopt.models.quantities import Final, Parameter, State
@@ -44,8 +44,7 @@ def trajectory_problem(
             ]
             unknowns = [e.final[n] for n in equations.names(quantities.Unknown)] if function.numel_in(1) else []
             p = [e[n] for n in equations.names(Parameter)]
-            columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (end_values, unknowns, p)]
-            return function(*columns, constants, e.tf)
+            return function(*(column(entries) for entries in (end_values, unknowns, p)), constants, e.tf)
 
         return value
 
@@ -58,8 +57,7 @@ def trajectory_problem(
                 [v[n] for n in equations.names(kind)] for kind in (quantities.Unknown, Parameter)
             )
             constants = [v[n] if n in equations.used() else numbers[n] for n in equations.constants()]
-            columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (rates, *unknowns_and_parameters, constants)]
-            return function(*columns, v.time)
+            return function(*(column(entries) for entries in (rates, *unknowns_and_parameters, constants)), v.time)
 
         return value
 

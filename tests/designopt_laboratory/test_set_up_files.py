@@ -54,11 +54,23 @@ def test_a_time_range_beside_the_recording_is_refused():
         )
 
 
+def test_files_that_a_set_up_of_inverse_kinematics_names_have_no_effect_beside_those_of_the_study():
+    """Its recording says which trial the time is for; without a time it has no effect either."""
+    named = "<model_file>other.osim</model_file><coordinate_file>sensor.mot</coordinate_file>"
+    walker = InputFile("walker.osim", laboratory.model_text())
+    for time, further in (("<time_range>0.1 0.3</time_range>", ""), ("", ", marker_file")):
+        tasks = tool(f"{time}{named}<marker_file>walk.trc</marker_file>")
+        remarks = LaboratoryTrial(model=walker, tasks=tasks).remarks(TRIAL)
+        assert f"ik.xml: without effect here: model_file, coordinate_file{further}" in remarks
+
+
 def test_elements_of_scaling_and_loads_without_effect_are_listed():
     scaling = (
-        "<OpenSimDocument><ScaleTool><mass>70</mass><age>40</age><ModelScaler><scaling_order>measurements</scaling_order>"
-        "<output_model_file>a.osim</output_model_file></ModelScaler><MarkerPlacer><apply>true</apply>"
-        "<max_marker_movement>-1</max_marker_movement></MarkerPlacer></ScaleTool></OpenSimDocument>"
+        "<OpenSimDocument><ScaleTool><mass>70</mass><age>40</age><GenericModelMaker><model_file>Unassigned</model_file>"
+        "<marker_set_file>other.xml</marker_set_file></GenericModelMaker><ModelScaler>"
+        "<scaling_order>measurements</scaling_order><output_model_file>a.osim</output_model_file></ModelScaler>"
+        "<MarkerPlacer><apply>true</apply><max_marker_movement>-1</max_marker_movement>"
+        "<coordinate_file>pose.mot</coordinate_file></MarkerPlacer></ScaleTool></OpenSimDocument>"
     )
     force = (
         "<ExternalForce><applied_to_body>calcn_r</applied_to_body><force_identifier>ground_force_v</force_identifier>"
@@ -80,7 +92,10 @@ def test_elements_of_scaling_and_loads_without_effect_are_listed():
         {**TRIAL, "reactions": InputFile("walk.mot", table.encode()), "static": static,
          "external_loads": InputFile("loads.xml", loads.encode())}
     )  # fmt: skip
-    listed = "age, ModelScaler/output_model_file, MarkerPlacer/max_marker_movement"
+    listed = (
+        "age, GenericModelMaker/marker_set_file, ModelScaler/output_model_file, MarkerPlacer/max_marker_movement,"
+        " MarkerPlacer/coordinate_file"
+    )
     assert f"scale.xml: without effect here: {listed}" in remarks
     listed = "lowpass_cutoff_frequency_for_load_kinematics, ExternalForce/data_source_name"
     assert f"loads.xml: without effect here: {listed}" in remarks

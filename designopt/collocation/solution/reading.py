@@ -24,10 +24,10 @@ from designopt.collocation.statement.added.peaks import path_rows
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import PerPoint, ProblemFunctions
-from designopt.collocation.transcription.functions.points import column
 from designopt.collocation.transcription.functions.samples import numeric_arguments
 from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.transcription import Transcription
+from designopt.dynamics.expressions import column
 from designopt.lazy import casadi as ca
 
 
@@ -41,7 +41,7 @@ class Reader:
             for point, phase_layout in zip(functions.points, layout.phases, strict=True)
         ]
         ends = functions.ends
-        figures = ca.densify(column(list(ends.figures.values())))
+        figures = ca.densify(column(ends.figures.values()))
         self._ends = PerPoint(ca.Function("figures", ends.all, [ends.cost, figures]), 1)
 
     def phase(self, i: int, x: Floats, parameters: Floats) -> PhaseValues:

@@ -25,9 +25,10 @@ from designopt.collocation.transcription.functions.functions import (
     SideBySide,
     map_side_by_side,
 )
-from designopt.collocation.transcription.functions.points import PointFunctions, column, nonzeros
+from designopt.collocation.transcription.functions.points import PointFunctions, nonzeros
 from designopt.collocation.transcription.functions.samples import SampleEntries, SamplePoint
 from designopt.collocation.transcription.layout import Block, Layout, PhaseLayout, RowCollector, layout
+from designopt.dynamics.expressions import column
 from designopt.lazy import casadi as ca
 
 #: Source of constant entries.
@@ -440,7 +441,7 @@ def end_functions(symbols_of: EndSymbols, layout: Layout) -> EndFunctions:
     variables += list(layout.parameters.values())
     v: Any = ca.vertcat(*symbols)
     c = column(constants)
-    cost, rows = symbols_of.cost, column(list(symbols_of.constraints))
+    cost, rows = symbols_of.cost, column(symbols_of.constraints)
     if zero_symbols:
         cost, rows = ca.substitute([cost, rows], [ca.vertcat(*zero_symbols)], [ca.vertcat(*by)])
     gradient: Any = ca.jacobian(cost, v)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from designopt.dynamics.expressions import column
 from designopt.dynamics.residual import ResidualForm, is_definite, linear_in_unknowns
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
@@ -93,7 +94,7 @@ def _scalar(system: System, signals: Sequence[str]) -> RunFunctions:
     )
     left = iter(entries_of_all)
     expressions.results = {name: [next(left) for _ in entries] for name, entries in expressions.results.items()}
-    c, values = (ca.vertcat(*entries) if entries else ca.SX(0, 1) for entries in (symbols, constants))
+    c, values = column(symbols), column(constants)
     constants_and_signals = ca.vertcat(c, w, w_rates) if signals else c
     return expressions.functions(ca.Function("system_constants", [u, p, q], [values]), constants_and_signals)
 

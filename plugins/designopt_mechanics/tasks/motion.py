@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.read import read_table as read_recorded
 from designopt_recordings.plausibility import time_notes
-from designopt_recordings.signals.even_steps import check_steps
+from designopt_recordings.signals.even_steps import check_steps, step_notes
 
 from designopt.arrays import Floats
 from designopt.dynamics.rows import Rows
@@ -133,7 +133,7 @@ def read_motion(file: InputFile, mechanism: Mechanism, independent: Sequence[str
             check_steps(motion.time)
     except RecordingError as error:
         raise ValueError(str(error)) from None
-    return motion
+    return replace(motion, notes=(*motion.notes, *(f"{file.name}: {note}" for note in step_notes(motion.time))))
 
 
 def _recording(file: InputFile, mechanism: Mechanism, independent: Sequence[str]) -> MotionTable:

@@ -11,7 +11,6 @@ from designopt_recordings.table import TimeTable
 from designopt_muscle.osim.poses import without_effect
 
 _KINDS = {"IKMarkerTask", "IKCoordinateTask"}
-_TOOL_TAGS = {"IKTaskSet", "time_range", "model_file", "marker_file", "coordinate_file"}
 _TASK_TAGS = {"apply", "weight", "value_type", "value"}
 
 
@@ -36,13 +35,11 @@ class IkTasks:
 
 @dataclass(frozen=True, eq=False)
 class IkSetup:
-    """An inverse kinematics of OpenSim: its `tasks` and the names of the files that it refers to, '' where none is;
-    elements of the file beside these are `without_effect`."""
+    """An inverse kinematics of OpenSim: its `tasks` and the name of the recording that its time is for, '' for any;
+    elements of the file beside these are `without_effect`, other names of files too: the caller states the files."""
 
     tasks: IkTasks
-    model_file: str = ""
     marker_file: str = ""
-    coordinate_file: str = ""
     without_effect: tuple[str, ...] = ()
 
 
@@ -60,10 +57,8 @@ def read_ik_setup(content: bytes) -> IkSetup:
     window = holder.numbers("time_range", 2, infinite=True) if holder.word("time_range") else None
     return IkSetup(
         read_tasks(task_set, None if window is None else (window[0], window[1])),
-        file_name(holder, "model_file"),
-        file_name(holder, "marker_file"),
-        file_name(holder, "coordinate_file"),
-        tuple(without_effect(tool, _TOOL_TAGS)),
+        _file_name(holder, "marker_file"),
+        tuple(without_effect(tool, {"IKTaskSet", "time_range", "" if window is None else "marker_file"})),
     )
 
 
@@ -106,7 +101,7 @@ def _weight(task: Element) -> float:
     return weight
 
 
-def file_name(element: Element, tag: str) -> str:
+def _file_name(element: Element, tag: str) -> str:
     """The file that a child names; '' for OpenSim's word for none."""
     name = element.word(tag)
     return "" if name == "Unassigned" else name

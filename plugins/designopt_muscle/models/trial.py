@@ -14,7 +14,14 @@ from designopt_mechanics.sharing.muscles import Muscles
 from designopt_recordings.errors import RecordingError, errors_about
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
-from designopt_recordings.signals.even_steps import check_steps, for_filter, gap_notes, in_gaps, spline_values
+from designopt_recordings.signals.even_steps import (
+    check_steps,
+    for_filter,
+    gap_notes,
+    in_gaps,
+    spline_values,
+    step_notes,
+)
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
@@ -286,6 +293,8 @@ def trial_notes(
     notes = [*(f"{motion.name}: {note}" for note in table.notes)]
     notes += motion_notes(table, motion.name, model, moments=moments is None and not computes_moments)
     notes += [f"{motion.name}: {note}" for note in pose_notes(table, model)]
+    if cutoff is None:
+        notes += [f"{motion.name}: {note}" for note in step_notes(table.time)]
     if computes_moments and cutoff is None:
         notes += [f"{motion.name}: {note}" for note in acceleration_notes(table, model)]
     if not computes_moments:

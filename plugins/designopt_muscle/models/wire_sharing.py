@@ -16,7 +16,7 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
 from designopt_recordings.plausibility import noise_notes
 from designopt_recordings.signals.derivatives import derivatives
-from designopt_recordings.signals.even_steps import check_steps, for_filter
+from designopt_recordings.signals.even_steps import check_steps, for_filter, step_notes
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
@@ -125,6 +125,7 @@ class WireSharingModel:
         if self.cutoff is None:
             turning = {c.name for c in self._anatomy.tree.coordinates if c.unit == "rad"}
             curves = {name: table.column(name) for name in joints}
+            notes += step_notes(table.time)
             notes += noise_notes(curves, table.time, turning, "Set a cutoff (Hz)")
         return [f"{file.name}: {note}" for note in notes]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from designopt_mechanics.robot_files.xml import Element, parse
 
 from designopt.plugin import Quantity as Q
-from designopt_muscle.markers.tasks import IkTasks, file_name, read_tasks
+from designopt_muscle.markers.tasks import IkTasks, read_tasks
 from designopt_muscle.osim.poses import refuse_other_children, without_effect
 
 #: Ways to find factors, in the order in which they are applied; a later one replaces the factors of an earlier one.
@@ -35,7 +35,7 @@ class ScaleSetup:
     `order` names the methods that are used. With `preserve_mass` the masses of the bodies keep their ratios, otherwise
     they follow the volumes; both are brought to `mass`. `window` (s) is the part of the static pose over which lengths
     are averaged. `placing` are the tasks of the pose in which markers are moved to where they were recorded; None: they
-    stay. File names are '' where none is given; elements of the file beside all these are `without_effect`.
+    stay. Elements of the file beside all these are `without_effect`, names of files too: the caller states the files.
     """
 
     mass: float | None = None
@@ -46,16 +46,12 @@ class ScaleSetup:
     preserve_mass: bool = True
     placing: IkTasks | None = None
     name: str = ""
-    model_file: str = ""
-    marker_set_file: str = ""
-    marker_file: str = ""
-    coordinate_file: str = ""
     without_effect: tuple[str, ...] = ()
 
 
-_SCALER_TAGS = {"apply", "scaling_order", "MeasurementSet", "ScaleSet", "marker_file", "time_range",
+_SCALER_TAGS = {"apply", "scaling_order", "MeasurementSet", "ScaleSet", "time_range",
                 "preserve_mass_distribution"}  # fmt: skip
-_PLACER_TAGS = {"apply", "IKTaskSet", "marker_file", "coordinate_file", "time_range"}
+_PLACER_TAGS = {"apply", "IKTaskSet", "time_range"}
 
 
 def read_scale_setup(content: bytes) -> ScaleSetup:
@@ -81,13 +77,9 @@ def read_scale_setup(content: bytes) -> ScaleSetup:
         scaling.flag("preserve_mass_distribution", False),
         None if active_placer is None else _placing(active_placer),
         tool.name,
-        "" if maker is None else file_name(maker, "model_file"),
-        "" if maker is None else file_name(maker, "marker_set_file"),
-        file_name(scaling, "marker_file") or ("" if active_placer is None else file_name(active_placer, "marker_file")),
-        "" if active_placer is None else file_name(active_placer, "coordinate_file"),
         (
             *without_effect(tool, {"mass", "GenericModelMaker", "ModelScaler", "MarkerPlacer"}),
-            *without_effect(maker, {"model_file", "marker_set_file"}, "GenericModelMaker/"),
+            *without_effect(maker, (), "GenericModelMaker/"),
             *without_effect(scaling, _SCALER_TAGS, "ModelScaler/"),
             *without_effect(active_placer, _PLACER_TAGS, "MarkerPlacer/"),
         ),

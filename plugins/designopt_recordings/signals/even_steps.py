@@ -20,6 +20,8 @@ ROUNDED = 0.25
 STEP_RATIO = 10.0
 #: Rows nearer to the row before than this share of the median step are left out of the spline that resamples a table.
 _NEAR = 0.25
+#: Share of even steps from which the others are doubted.
+_MOSTLY = 0.9
 
 
 def deviations(time: Floats) -> Floats:
@@ -97,6 +99,31 @@ def gap_notes(time: Floats) -> list[str]:
     first = f"{time[rows[0]]:.6g} and {time[rows[0] + 1]:.6g} s"
     further_gaps = f", nor in {len(rows) - 1} further gap{'s' if len(rows) > 2 else ''}" if len(rows) > 1 else ""
     return [f"no rows between {first}{further_gaps}: nothing is known there"]
+
+
+def irregular_steps(time: Floats) -> str:
+    """A clause on rows that are missing in, or stand between, `time` (n,) s that is even otherwise; "" where none is
+    and where less than `_MOSTLY` of the steps are even."""
+    if len(time) < 3:
+        return ""
+    step = float(np.median(np.diff(time)))
+    shares = np.diff(time) / step
+    is_even = np.abs(shares - 1.0) < ROUNDED
+    if is_even.all() or is_even.mean() < _MOSTLY:
+        return ""
+    lost = int(np.round(shares[~is_even] - 1.0).clip(0).sum())
+    if lost:
+        clause = "a sample seems to be missing" if lost == 1 else f"{lost} samples seem to be missing"
+    else:
+        clause = f"{int((~is_even).sum())} samples are not"
+    return f"the samples are {step:.4g} s apart, and {clause}, the first after {time[int(np.argmin(is_even))]:.6g} s"
+
+
+def step_notes(time: Floats) -> list[str]:
+    """A note on the `irregular_steps` of a motion at `time` (n,) s that is differentiated as it is."""
+    if not (irregular := irregular_steps(time)):
+        return []
+    return [f"{irregular}: check the times; a spline through these rows gives speeds and accelerations"]
 
 
 def _is_gap(time: Floats) -> Mask:

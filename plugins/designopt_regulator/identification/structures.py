@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from designopt_recordings.signals.even_steps import irregular_steps
 
-from designopt.arrays import Floats
 from designopt.plugin import InputFile
 from designopt_regulator.identification.frequency_fit import ResponseFit, fit_response, read_response
 from designopt_regulator.identification.step_fit import (
@@ -119,27 +119,6 @@ def _prediction(data: StepData, model: Model, between: Between | None) -> float:
     return float(np.sqrt((error**2).mean()))
 
 
-def _time_sentences(time: Floats, step: float) -> list[str]:
-    """A sentence on samples that are missing in, or stand between, the even times of a record."""
-    shares = np.diff(time) / step
-    is_even = np.abs(shares - 1.0) < EVEN
-    if is_even.all() or is_even.mean() < MOSTLY:
-        return []
-    first = int(np.argmin(is_even))
-    lost = int(np.round(shares[~is_even] - 1.0).clip(0).sum())
-    if lost:
-        clause = "a sample seems to be missing" if lost == 1 else f"{lost} samples seem to be missing"
-    else:
-        clause = f"{int((~is_even).sum())} samples are not"
-    return [
-        f"the samples are {step:.4g} s apart, and {clause}, the first after {time[first]:.4g} s from the start: check"
-        " the times; a change of the input between them has another time than the fit takes"
-    ]
-
-
-#: Deviation of a step of time from the others, as a share, up to which a record is even, and share of even steps from
-#: which the others are doubted.
-EVEN, MOSTLY = 0.25, 0.9
 #: Share of the output's range by which it may move before the first change of the input, and multiple of its noise.
 MOVED, NOISE = 0.05, 4.0
 #: Time constants after the last change that show a gain, and samples in a time constant that show its size.
@@ -168,7 +147,11 @@ def record_remarks(data: StepData, fit: StepFit) -> list[str]:
             " gain and time constant are known less well than their intervals say"
         )
     step = float(np.median(np.diff(data.time)))
-    sentences += _time_sentences(data.time, step)
+    if irregular := irregular_steps(data.time):
+        sentences.append(
+            f"{irregular} from the start: check the times; a change of the input between them has another time than the"
+            " fit takes"
+        )
     if 0.0 < lag < SAMPLED * step:
         sentences.append(
             f"there are {lag / step:.2g} samples in a time constant: the delay and it are hardly separable"

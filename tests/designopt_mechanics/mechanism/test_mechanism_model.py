@@ -204,6 +204,16 @@ def test_noise_of_a_table_that_inverse_dynamics_differentiates_is_a_remark(noise
     assert len(named) == bool(noise)
 
 
+@pytest.mark.parametrize("header", ["time,angle [deg]", "# inDegrees=yes\ntime,angle"], ids=["plain", "recording"])
+@pytest.mark.parametrize("dropped", [False, True])
+def test_a_dropped_row_of_a_motion_is_a_remark(header: str, dropped: bool) -> None:
+    time = np.delete(np.linspace(0.0, 1.0, 101), [40] if dropped else [])
+    rows = "".join(f"{t:.3f},{30.0 * np.sin(6.0 * t):.6f}\n" for t in time)
+    notes = model(motion_file=InputFile("m.csv", f"{header}\n{rows}".encode())).remarks({})
+    beginning = "m.csv: the samples are 0.01 s apart, and a sample seems to be missing, the first after 0.39 s: check"
+    assert len([note for note in notes if note.startswith(beginning)]) == dropped
+
+
 @pytest.mark.parametrize(("unit", "doubts"), [("s", 0), ("ms", 1)])
 def test_seconds_under_a_head_in_milliseconds_are_a_remark(unit: str, doubts: int) -> None:
     rows = "".join(f"{0.01 * k},{0.02 * k}\n" for k in range(20))

@@ -37,13 +37,15 @@ WALKS = {
     ),
 }
 HIPS_AND_KNEES = (("hip_flexion_r", "knee_angle_r"), ("hip_flexion_l", "knee_angle_l"))
+#: Rows of a walk without one in the middle.
+DROPPED = np.delete(np.arange(151), 40)
 SIDES = tuple((f"{name}_r", f"{name}_l") for name in ("hip_flexion", "knee_angle", "ankle_angle"))
 
 
 @pytest.fixture
 def notes(opensim):
-    """The remarks on a changed trial: exchanged columns of the motion, noise (rad, m) in it, forces s later, masses
-    times a factor."""
+    """The remarks on a changed trial: exchanged columns of the motion, noise (rad, m) in it, some of its rows, forces s
+    later, masses times a factor."""
 
     def notes_of(walk="10dof", exchanged=(), noise=0.0, later=0.0, mass=1.0, cutoff=6.0, window=None, rows=None):
         model, motion, loads, forces = (
@@ -148,6 +150,14 @@ def test_frames_of_a_foot_beside_the_plates_are_counted(notes):
     (note,) = (note for note in notes("two plates") if "frames" in note)
     assert re.search(r"in \d+ of \d+ frames from \S+ to \S+ s the forces leave more than 25% of the weight", note)
     assert not [note for note in notes("two plates", window=(0.6, 1.6)) if "frames" in note]
+
+
+def test_a_dropped_row_of_a_motion_is_named_with_and_without_a_filter(notes):
+    unfiltered = "a sample seems to be missing, the first after"
+    assert not [note for note in notes(cutoff=None) if unfiltered in note]
+    assert len([note for note in notes(rows=DROPPED, cutoff=None) if unfiltered in note]) == 1
+    (note,) = (note for note in notes(rows=DROPPED) if "resampled" in note)
+    assert unfiltered not in note
 
 
 def test_noise_of_an_unfiltered_motion_is_named_with_its_size_and_the_filter(notes):

@@ -195,3 +195,14 @@ def test_noise_of_an_unfiltered_motion_is_a_remark():
     (note,) = WireSharingModel().remarks(noisy)
     assert re.match(r"arm.csv: .* has noise of about 0\.\d+ deg, .* Set a cutoff \(Hz\)$", note)
     assert WireSharingModel(cutoff=6.0).remarks(noisy) == WireSharingModel().remarks({}) == []
+
+
+def test_a_dropped_row_of_an_unfiltered_motion_is_a_remark():
+    lines = bundled_file("wire_arm.csv").content.decode().splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("time"))
+    time = float(lines[head + 10].split(",")[0])
+    content = "\n".join(line for i, line in enumerate(lines) if i != head + 11).encode()
+    (note,) = WireSharingModel().remarks({"motion": InputFile("arm.csv", content)})
+    assert f"and a sample seems to be missing, the first after {time:g} s: check the times" in note
+    (note,) = WireSharingModel(cutoff=6.0).remarks({"motion": InputFile("arm.csv", content)})
+    assert "resampled" in note

@@ -197,6 +197,10 @@ def test_markers_are_placed_where_they_were_recorded_and_fixed_ones_stay(pose):
         ({"mass": float("nan")}, "mass of the subject is nan kg"),
         ({"measurements": (Measurement("size", (("pelvis0", "pelvis1"),), {"tail": "X"}),)}, "'tail', which is not"),
         ({"window": (7.0, 8.0), "placing": IkTasks()}, "between 7 and 8 s"),
+        (
+            {"placing": IkTasks(coordinates={"knee_r": 1.0}, from_table=frozenset({"knee_r"}))},
+            "the task for 'knee_r' reads a table of coordinates",
+        ),
     ],
 )
 def test_scalings_that_do_not_fit_are_refused(pose, change, message):

@@ -11,6 +11,7 @@ from designopt_recordings.signals.even_steps import (
     for_filter,
     gap_notes,
     in_gaps,
+    irregular_steps,
     linear_values,
 )
 from designopt_recordings.signals.filters import lowpass
@@ -118,3 +119,20 @@ def test_a_note_names_the_first_gap_and_counts_the_others():
     assert gap_notes(EVEN) == gap_notes(EVEN[:2]) == gap_notes(EVEN[:0]) == []
     rows = np.delete(EVEN, np.r_[50:80, 120:140])
     assert gap_notes(rows) == ["no rows between 0.49 and 0.8 s, nor in 1 further gap: nothing is known there"]
+
+
+@pytest.mark.parametrize(
+    ("time", "clause"),
+    [
+        (np.delete(EVEN, 50), "the samples are 0.01 s apart, and a sample seems to be missing, the first after 0.49 s"),
+        (np.delete(EVEN, [50, 51, 120]), "3 samples seem to be missing, the first after 0.49 s"),
+        (np.where(EVEN == 0.5, 0.495, EVEN), "2 samples are not, the first after 0.49 s"),
+        (EVEN, ""),
+        (EVEN[:2], ""),
+        (EVEN[:0], ""),
+        (np.round(np.arange(200) / 300.0, 3), ""),  # rounded: steps of 3 and 4 ms
+        (np.cumsum(np.random.default_rng(1).uniform(0.001, 0.01, 200)), ""),  # of an integrator
+    ],
+)
+def test_rows_that_are_missing_in_even_times_or_stand_between_are_named(time, clause):
+    assert irregular_steps(time).endswith(clause) if clause else irregular_steps(time) == ""

@@ -14,7 +14,6 @@ from designopt.collocation.solution.solution import PhaseValues
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions, linear_integrals
-from designopt.collocation.transcription.functions.points import column
 from designopt.collocation.transcription.functions.samples import (
     SampleEntries,
     SamplePoint,
@@ -22,6 +21,7 @@ from designopt.collocation.transcription.functions.samples import (
     samples_of,
 )
 from designopt.collocation.transcription.transcription import Transcription
+from designopt.dynamics.expressions import column
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
@@ -127,7 +127,7 @@ def _functions(functions: ProblemFunctions) -> tuple[list[Any], Any]:
         gradient = ca.densify(ca.gradient(ca.dot(mu, rows) + sigma * cost, by)) if by.numel() else ca.SX(0, 1)
         of_points.append(ca.Function("by_data", [*point.arguments, mu, sigma], [gradient]))
     ends = functions.ends
-    rows = column(list(ends.constraints))
+    rows = column(ends.constraints)
     mu = ca.SX.sym("mu", rows.numel())
     lagrangian = ends.cost + ca.dot(mu, rows)
     results = []

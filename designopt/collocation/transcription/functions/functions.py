@@ -21,13 +21,13 @@ from designopt.collocation.statement.symbols import Ends, EndVariables, NamedEnt
 from designopt.collocation.transcription.functions.points import (
     CollocationPoint,
     PointFunctions,
-    column,
     equal_key,
     expression_of,
     point_functions,
 )
 from designopt.collocation.transcription.functions.samples import SamplePoint, sample_points
 from designopt.dynamics.compile import CompilerError, find_compiler, load_library
+from designopt.dynamics.expressions import column
 from designopt.lazy import casadi as ca
 
 
@@ -65,8 +65,8 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
         integral = {n: ca.SX.sym(n) for n in phase.integrals}
         constant = {n: ca.SX.sym(n) for n in point.constant_names}
         phases.append((
-            column(list(x0.values())), column(list(xf.values())), t0, tf, column(list(integral.values())),
-            column(list(constant.values())),
+            column(x0.values()), column(xf.values()), t0, tf, column(integral.values()),
+            column(constant.values()),
         ))  # fmt: skip
         values_by_name[phase.name] = PhaseEnds(
             EndVariables(x0, t0, states, vectors),
@@ -87,7 +87,7 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
         point.nx < len(point.names) and bool(ca.depends_on(every, of_phase[0][point.nx :]))
         for point, of_phase in zip(points, phases, strict=True)
     )
-    return EndSymbols(tuple(phases), column(list(parameters.values())), cost, constraints, figures, left)
+    return EndSymbols(tuple(phases), column(parameters.values()), cost, constraints, figures, left)
 
 
 def unlinked_warnings(problem: TrajectoryProblem, symbols: EndSymbols) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def linear_integrals(problem: TrajectoryProblem, symbols: EndSymbols) -> dict[tu
     """The integrals (phase, number) that appear only in the cost and only with a constant factor: they need no
     variable."""
     factors = {}
-    constraint_rows = ca.vertcat(*symbols.constraints) if symbols.constraints else ca.SX(0, 1)
+    constraint_rows = column(symbols.constraints)
     for i, (phase, (_, _, _, _, integrals, _)) in enumerate(zip(problem.phases, symbols.phases, strict=True)):
         for j, integral in enumerate(phase.integrals.values()):
             symbol = integrals[j]

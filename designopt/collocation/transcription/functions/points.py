@@ -17,6 +17,7 @@ from designopt.arrays import Indices
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Symbols, stacked_vectors
+from designopt.dynamics.expressions import column
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
@@ -88,7 +89,7 @@ class CollocationPoint:
             _check_outputs(phase, outputs, {**symbols, **data})
         values_by_name = {**symbols, **data, **outputs}
         self.symbols = Symbols({**values_by_name, **stacked_vectors(values_by_name, system.vectors)}, t)
-        empty = ca.SX(0, 1)
+        empty = column(())
         if form is None:
             rates, residuals = _system_expression(phase, "rhs", system.rhs, arguments), empty
         else:
@@ -111,9 +112,9 @@ class CollocationPoint:
             else duration * expression_of(f"{phase.name}: integrals.{name}", integral.value, self.symbols, scalar=True)
             for name, integral in phase.integrals.items()
         ]
-        self._outputs = column(list(outputs.values()))
+        self._outputs = column(outputs.values())
         self.rates = duration * rates
-        self._equations = [residuals, algebraic, ca.vertcat(*path) if path else ca.SX(0, 1)]
+        self._equations = [residuals, algebraic, column(path)]
         self.arguments = [self.w, self.theta, self.constants, self.signals, self.fraction]
 
     @cached_property
@@ -281,8 +282,3 @@ def nonzeros(matrix: Any) -> Any:
 
 def _columns(sparsity: Any) -> Indices:
     return np.array(sparsity.get_col(), np.int64)
-
-
-def column(entries: Sequence[Any]) -> Any:
-    """Expressions (SX) below each other; an empty column if there are none."""
-    return ca.vertcat(*entries) if entries else ca.SX(0, 1)

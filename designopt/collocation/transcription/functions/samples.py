@@ -21,7 +21,8 @@ from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Samples
-from designopt.collocation.transcription.functions.points import CollocationPoint, column, expression_of, nonzeros
+from designopt.collocation.transcription.functions.points import CollocationPoint, expression_of, nonzeros
+from designopt.dynamics.expressions import column
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
@@ -47,7 +48,7 @@ class SamplePoint:
             raise ProblemError(
                 "bad_statement", f"{self.where}.{clashes[0]}", "is the name of a variable: rename the data"
             )
-        self.numbers = column(list(numbers.values()))
+        self.numbers = column(numbers.values())
         self.nw, self.ns = point.w.numel(), point.signals.numel()
         self.signal_names = point.signal_names
         self.arguments = [*point.arguments, self.numbers]
