@@ -319,6 +319,9 @@ def test_a_solver_is_behind_only_if_its_runs_show_it() -> None:
     best, worse = behind_best([equal, good, poor])
     assert best == 1
     assert worse.tolist() == [False, False, True]
+    near = np.array([8.0, 9.0, 9.5, 10.5, 11.5])  # 1/36 by chance: enough for one rival, not for one of two (Holm 1979)
+    assert behind_best([near, good])[1].tolist() == [True, False]
+    assert behind_best([near, good, near - 0.1])[1].tolist() == [False, False, False]
     assert behind_best([np.zeros(3), np.zeros(3)])[0] is None
     assert behind_best([good, np.empty(0)])[0] is None, "a comparison needs two"
 
